@@ -1,7 +1,7 @@
-"""The parts of docs/claims.md that are computed from results: `python -m benchmarks.claims_note` writes them anew.
+"""The parts of docs/claims.md and evidence/README.md that are computed: `python -m benchmarks.claims_note` writes them.
 
-Each part stands in the note between two comments, `<!-- name -->` and `<!-- end -->`. What stands around them is
-written by hand; a test compares the parts with the evidence.
+Each part is between two comments, `<!-- name -->` and `<!-- end -->`. The text around them is written by hand. A test
+compares the parts with the evidence.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bygones.paper.claims import Judgement, judge
+from bygones.paper.claims import CLAIMS, Judgement, Judgements, judge
 from bygones.paper.evidence import evidence_folder
 from bygones.paper.grid import SCALES, in_order
+from bygones.paper.judgements import counted_verdicts
 from bygones.paper.judging import CANNOT_TELL, TOO_FEW
 from bygones.paper.results import Results, read
 from bygones.report.page import Table
@@ -22,6 +23,7 @@ from bygones.report.paper.without_training import columns, problems_of, rows, se
 from bygones.report.paper.worth_of_policies import tables_of_networks, tables_of_worth
 
 NOTE = Path("docs/claims.md")
+HISTORY = Path("evidence/README.md")
 WIDTH = 120
 
 PROTOCOLS: dict[str, dict[str, Any]] = {"termination": {"ends": "termination"}, "shaping": {"shaping_discount": 0.99}}
@@ -31,7 +33,7 @@ _SIGNS = {CANNOT_TELL: "?", TOO_FEW: "–"}
 
 
 def parts(results: Results) -> dict[str, str]:
-    """Every computed part of the note, by its name."""
+    """Every computed part of docs/claims.md, by its name."""
     judgements = judge(results)
     paper = [judged for judged in judgements if judged.asked.quotes]
     ours = [judged for judged in judgements if not judged.asked.quotes]
@@ -39,6 +41,7 @@ def parts(results: Results) -> dict[str, str]:
     others = {name: judge(results, [judged.name for judged in paper], **how) for name, how in PROTOCOLS.items()}
     protocols = {f"{name}, {scale}": each for name, each in others.items() for scale in ("none", "window")}
     return {
+        "counts": _wrapped(f"{counted_verdicts(Judgements(paper, {}))}."),
         "scales": "\n".join(["| name | what the network sees of the memory |", "|---|---|"]
                             + [f"| {scale} | {SCALES[scale]} |" for scale in scales]),
         "verdicts": _table(dict.fromkeys(scales, paper)),
@@ -52,12 +55,18 @@ def parts(results: Results) -> dict[str, str]:
     }  # fmt: skip
 
 
+def history() -> dict[str, str]:
+    """The computed part of evidence/README.md: for each claim, the results known before its criterion was written."""
+    known = [_wrapped(f"- **{claim.name}.** {claim.known}", indent="  ") for claim in CLAIMS.values() if claim.known]
+    return {"known": "\n".join(known)}
+
+
 def with_parts(note: str, computed: Mapping[str, str]) -> str:
-    """The note with its computed parts written anew."""
+    """A document with its computed parts replaced."""
     for name, text in computed.items():
         around = re.split(rf"(?<=<!-- {name} -->\n).*?(?=<!-- end -->)", note, flags=re.DOTALL)
         if len(around) != 2:
-            raise ValueError(f"{NOTE} must have one part <!-- {name} --> … <!-- end -->, got {len(around) - 1}")
+            raise ValueError(f"the document must have one part <!-- {name} --> … <!-- end -->, got {len(around) - 1}")
         note = f"\n{text}\n\n".join(around)
     return note
 
@@ -104,21 +113,23 @@ def _section(judged: Judgement) -> str:
             f"### {judged.name}. {judged.claim}",
             *(_wrapped(f"{quote.text} ({quote.place})", "> ") for quote in asked.quotes),
             _wrapped(f"**Criterion.** {judged.criterion}"),
-            _wrapped(f"**Known before.** {asked.known}"),
             _wrapped(f"**Verdict.** {judged.word.capitalize()} ({judged.counted})."),
         ]
     )
 
 
-def _wrapped(text: str, prefix: str = "") -> str:
-    lines = textwrap.wrap(text, WIDTH - len(prefix), break_on_hyphens=False, break_long_words=False)
+def _wrapped(text: str, prefix: str = "", indent: str = "") -> str:
+    lines = textwrap.wrap(
+        text, WIDTH - len(prefix), break_on_hyphens=False, break_long_words=False, subsequent_indent=indent
+    )
     return "\n".join(prefix + line for line in lines)
 
 
 def main() -> None:
-    """Writes the computed parts of the note anew, from the evidence."""
+    """Replaces the computed parts of both documents."""
     computed = parts(read(*sorted(evidence_folder().iterdir())))
-    NOTE.write_text(with_parts(NOTE.read_text(encoding="utf-8"), computed), encoding="utf-8")
+    for document, some in ((NOTE, computed), (HISTORY, history())):
+        document.write_text(with_parts(document.read_text(encoding="utf-8"), some), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bygones.learn.evaluation import EPISODES
 from bygones.learn.settings import Settings
-from bygones.paper.claims import NORMALISES_NEEDS, SHOW_AVERAGES_AS_THEY_ARE
+from bygones.paper.claims import NORMALISES_NEEDS, UNSCALED_AVERAGES
 from bygones.paper.columns import SETTINGS
 from bygones.paper.criteria import MYOPIC, RECALL
 from bygones.paper.evidence import evidence_folder
@@ -87,7 +87,7 @@ def _differs(run: Settings) -> bool:
     """Whether its agent observes something else than in the same run of an earlier scale."""
     if run.gamma == MYOPIC:
         return run.observation_scale in (AS_IT_IS, NORMALISES_NEEDS)
-    return run.aggregation == "additive" or run.observation_scale not in SHOW_AVERAGES_AS_THEY_ARE[1:]
+    return run.aggregation == "additive" or run.observation_scale not in UNSCALED_AVERAGES[1:]
 
 
 def main() -> None:

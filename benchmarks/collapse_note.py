@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -259,12 +260,20 @@ def _welfare_at(run: Settings, at: float) -> float:
     return float(brentq(lambda welfare: float(learned(run, welfare)) - at, 1e-6, top, xtol=1e-9))
 
 
-def main() -> None:
-    """Writes the page's numbers and its figures again."""
+def draw_figures(folder: Path) -> list[Path]:
+    """Draws the figures of the page, and returns where they are."""
+    pictures = []
     for welfare in ("nash", "egalitarian"):
         title = f"{welfare.capitalize()} welfare, episodes of {LONG:,} steps"
-        _, svg = save(draw(_networks(welfare), title), IMAGES, f"weight-{welfare}")
+        picture, svg = save(draw(_networks(welfare), title), folder, f"weight-{welfare}")
         svg.unlink()
+        pictures.append(picture)
+    return pictures
+
+
+def main() -> None:
+    """Writes the page's numbers and its figures again."""
+    draw_figures(IMAGES)
     write_text(DOCUMENT, rewritten(DOCUMENT.read_text(encoding="utf-8")))
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from bygones.learn.settings import Settings
 from bygones.paper.cells import Cells
-from bygones.paper.claims import CLAIMS, SHOW_AVERAGES_AS_THEY_ARE, cells_by_scale
+from bygones.paper.claims import CLAIMS, UNSCALED_AVERAGES, cells_by_scale
 from bygones.paper.evidence import evidence_folder
 from bygones.paper.grid import memory_label, paper_weight
 from bygones.paper.judging import CANNOT_TELL, Claim, Comparison, DoesNotArise, Some, verdicts
@@ -70,8 +70,8 @@ class Watched(Cells):
 
     def runs(self, welfare: str, aggregation: str, gamma: float, horizon: int, **changes: Any) -> Results:
         found = super().runs(welfare, aggregation, gamma, horizon, **changes)
-        alike = aggregation == "averaged" and self.scale in SHOW_AVERAGES_AS_THEY_ARE
-        scale = SHOW_AVERAGES_AS_THEY_ARE[0] if alike else self.scale
+        alike = aggregation == "averaged" and self.scale in UNSCALED_AVERAGES
+        scale = UNSCALED_AVERAGES[0] if alike else self.scale
         cell = Cell(scale, welfare, aggregation, gamma, horizon, tuple(changes.items()))
         self.asked[cell] = set(found["seed"].tolist())
         return found

@@ -202,11 +202,11 @@ class TestResults:
         runs = results.read(evidence.evidence_folder() / "tenth")
         _, *cells = rows(runs._repr_html_())
         assert len(cells) == 4
-        assert sum(int(cell[3]) for cell in cells) == len(runs) == 40
+        assert sum(int(cell[2]) for cell in cells) == len(runs) == 40
         some = runs.where(welfare="nash", horizon=10_000)
         (row,) = [cell for cell in cells if cell[:2] == ["nash", "10,000"]]
-        assert float(row[4]) == pytest.approx(some["final_gini"].mean(), abs=5e-4)
-        assert "All runs: aggregation additive, λ 0.9, observation scale fixed, steps 1,000,000" in runs._repr_html_()
+        assert float(row[3]) == pytest.approx(some["final_gini"].mean(), abs=5e-4)
+        assert "40 runs, observation_scale=fixed, aggregation=additive, gamma=1, weight=0.9" in runs._repr_html_()
         assert repr(runs) == "<Results of 40 runs>"
 
     def test_of_no_runs(self):

@@ -2,7 +2,7 @@ r"""Simulates allocation policies on the same needs, step after step.
 
 At every step each agent has a need, the policy serves $k$ agents, and what they receive enters the memory. Two
 simulations with the same seed see the same needs, so any difference between them comes from the policies. Of burdens
-(`kind="burden"`) the needs are what each agent would carry, and $k$ agents carry theirs.
+(`kind="burden"`) the needs are the loads of the agents, and $k$ agents take theirs.
 
 Simulations with many seeds are made side by side, as rows of the same arrays, each of which is the simulation with its
 seed alone.
@@ -46,7 +46,7 @@ CALIBRATION_STEPS = 2000
 """How many steps of needs the policy `calibrated` has seen before the simulation."""
 
 _NOISE_STEPS = 256
-"""For as many steps noise is drawn at once."""
+"""The number of steps for which noise is drawn at once."""
 
 
 class Setting(NamedTuple):
@@ -98,7 +98,7 @@ class Simulation:
 
     Attributes:
         needs: what a resource was worth to each agent at each step.
-        utilities: what each agent received at each step, or carried.
+        utilities: the utility or load of each agent at each step.
         remembered: Z after each step.
         welfare: the welfare function that judges Z; `"nash"` is log-Nash, as in the paper's experiments.
         kind: `good` or `burden`.
@@ -114,8 +114,8 @@ class Simulation:
 
     def __repr__(self) -> str:
         steps, agents = self.utilities.shape
-        found = ", ".join(f"{name} {value:.3g}" for name, value in self.summary().items())
-        return f"<Simulation of {counted(agents, 'agent')} over {counted(steps, 'step')}: {found}>"
+        numbers = ", ".join(f"{name} {value:.3g}" for name, value in self.summary().items())
+        return f"<Simulation of {counted(agents, 'agent')} over {counted(steps, 'step')}: {numbers}>"
 
     @cached_property
     def cumulative(self) -> Floats:
@@ -137,9 +137,9 @@ class Simulation:
 
         Returns:
             `gini`, the Gini coefficient; `egalitarian`, the utility of the worst-off agent; `nash`, the geometric mean,
-            which has the unit of a utility for any number of agents; and `utility_per_step`, the sum over agents. Of
-            burdens the worst-off agent is the one who carries most, and there is no `nash`. All but the sum are per
-            unit of entitlement.
+            which has the unit of a utility for any number of agents; and `utility_per_step`, the sum over agents. With
+            burdens, `egalitarian` is the heaviest load and there is no `nash`. All but the sum are per unit of
+            entitlement.
         """
         given = self.cumulative[-1] / len(self.utilities)
         gini, total, true = float(self.gini[-1]), float(given.sum()), self._per_unit(given)
@@ -185,14 +185,14 @@ def simulate(
         welfare: the welfare function that judges the memory, or its name.
         steps: the number of steps.
         n_resources: k, the number of agents served at each step.
-        seed: seeds the needs and the policy's random choices. The needs depend on nothing else, so that policies
+        seed: seeds the needs and the policy's random choices. The needs depend on nothing else, so policies
             simulated with the same seed see the same needs.
         done: called after each step, for example to advance a progress bar.
         kind: `good` or `burden`; the policy has to be made for it.
         entitlements: per agent, above 0, by which the outcome is judged; the policy has to be made for them.
 
     Returns:
-        What each agent received and what was remembered after every step.
+        The utilities of every step and the memory after it.
     """
     return simulate_seeds(policy, needs, memory, welfare, steps, n_resources, [seed], done, kind, entitlements)[0]
 
@@ -284,7 +284,7 @@ def _serving(policy: AllocationPolicy) -> Callable[..., np.ndarray]:
 
 
 def _judge(welfare: AnyWelfare, kind: Kind, entitlements: Floats | None, n_agents: int) -> Callable[[Array], Array]:
-    """The welfare of what is remembered per unit of entitlement."""
+    """The welfare of the memory per unit of entitlement."""
     function = as_judge(welfare) if check_kind(kind) == "good" else named(welfare)
     check_form(function, kind, n_agents)
     check_axis(function, n_agents)

@@ -21,6 +21,8 @@ import numpy as np
 
 from bygones._arrays import AnyArray, Array, Floats, Number, check_between, check_finite, is_traced
 from bygones._parts import needed_by
+from bygones._text import amount
+from bygones.document.document import Answer, Bullets, Document, Table
 
 _MOST_POWERS = 1_000_000
 
@@ -44,7 +46,7 @@ class Growth:
 
 
 @dataclass(frozen=True)
-class Design:
+class Design(Answer):
     """The verdict of `design` on a matrix: accepted or rejected, with the reasons in sentences."""
 
     accepted: bool
@@ -54,8 +56,35 @@ class Design:
     growth: Growth | None
 
     def __str__(self) -> str:
-        verdict = "accepted" if self.accepted else "rejected"
-        return "\n".join([f"This memory is {verdict}.", *(f"- {reason}" for reason in self.reasons)])
+        return "\n".join([self._headline, *(f"- {reason}" for reason in self.reasons)])
+
+    def document(self) -> Document:
+        """The verdict, the reasons and the numbers."""
+        rows = [["spectral radius", amount(self.spectral_radius, digits=6)]]
+        if self.bound:
+            rows += [
+                ["bound", amount(self.bound.value, digits=6)],
+                ["error of the bound", amount(self.bound.error)],
+            ]
+        return Document(
+            self._headline, [Bullets(self.reasons), Table("", ["quantity", "value"], rows)], "Linear memory"
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """The verdict as plain values, for JSON; a memory without a bound has an infinite one."""
+        return {
+            "accepted": self.accepted,
+            "spectral_radius": self.spectral_radius,
+            "bound": self.bound.value if self.bound else math.inf,
+            "bound_error": self.bound.error if self.bound else None,
+            "worst_growth": self.growth.factor if self.growth else math.inf,
+            "worst_growth_step": self.growth.step if self.growth else None,
+            "reasons": list(self.reasons),
+        }
+
+    @property
+    def _headline(self) -> str:
+        return f"This memory is {'accepted' if self.accepted else 'rejected'}."
 
 
 def check_square(name: str, matrix: AnyArray) -> Array:
@@ -149,8 +178,8 @@ def design(matrix: AnyArray, u_max: float = 1.0, non_negative: bool = True) -> D
     if non_negative and (A < 0).any():
         i, j = (int(x) for x in np.argwhere(A < 0)[0])
         against.append(
-            f"Entry ({i}, {j}) is {A[i, j]:g}: what agent {j} received lowers the remembered utility of agent {i}, "
-            "which can fall below zero, where log-Nash and alpha-fair welfare are undefined."
+            f"Entry ({i}, {j}) is {A[i, j]:g}: the utility of agent {j} lowers the memory of agent {i}, which can fall "
+            "below zero, where log-Nash and alpha-fair welfare are undefined."
         )
     if not bounded:
         return Design(False, tuple(against), radius, None, None)

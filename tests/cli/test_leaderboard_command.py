@@ -44,7 +44,7 @@ def test_the_table_has_every_player_with_its_best_memory(capsys, tmp_path, monke
         ["job_scheduling", "ppo"], ["job_scheduling", "whoever-is-behind"],
     ]  # fmt: skip
     (prices,) = [line for line in shown.splitlines() if "donut" in line and "prices" in line and "50.0%" in line]
-    assert prices.split()[:4] == ["donut", "prices", "perfect", "0.2"]
+    assert prices.split()[:4] == ["donut", "prices", "perfect", "0.200"]
 
 
 def test_what_cannot_be_drawn_is_refused_in_one_sentence(capsys, tmp_path):

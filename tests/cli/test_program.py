@@ -82,11 +82,11 @@ def test_simulate_compares_policies_that_hand_out_burdens(capsys, tmp_path):
         str(tmp_path),
     ]
     out = run(capsys, *command).out
-    assert "2 of 10 agents carry for 300 steps" in out
+    assert "2 of 10 agents work for 300 steps" in out
     assert "heaviest load" in out
     loads = json.loads(run(capsys, *command, "--json").out)
     assert loads["prices"]["egalitarian"] < loads["random"]["egalitarian"]
-    assert "the examples hand out goods" in refused(capsys, "simulate", "example-1", "--kind", "burden")
+    assert "the examples are about goods" in refused(capsys, "simulate", "example-1", "--kind", "burden")
     assert "nash has no meaning for burdens" in refused(capsys, *command, "--welfare", "nash")
     assert "'proportional-fair' is for goods" in refused(
         capsys, "simulate", "--policy", "proportional-fair", "--kind", "burden"

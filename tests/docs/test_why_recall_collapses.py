@@ -4,6 +4,7 @@ import re
 
 import pytest
 from benchmarks import collapse_note
+from matplotlib.image import imread
 
 PAGE = collapse_note.DOCUMENT.read_text(encoding="utf-8")
 
@@ -12,6 +13,15 @@ PAGE = collapse_note.DOCUMENT.read_text(encoding="utf-8")
 def test_the_page_has_the_numbers_of_the_runs():
     """`python -m benchmarks.collapse_note` writes them again."""
     assert collapse_note.rewritten(PAGE) == PAGE
+
+
+@pytest.mark.soak
+def test_the_figures_are_those_of_the_runs(tmp_path):
+    """Pixel by pixel, up to the letters, which another version of Matplotlib may place elsewhere."""
+    for picture in collapse_note.draw_figures(tmp_path):
+        drawn, kept = imread(picture), imread(collapse_note.IMAGES / picture.name)
+        assert drawn.shape == kept.shape
+        assert abs(drawn - kept).mean() < 0.01
 
 
 def test_a_page_without_a_mark_is_refused():

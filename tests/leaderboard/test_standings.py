@@ -25,17 +25,17 @@ def test_cells_are_sorted_and_have_the_better_way_to_act() -> None:
 
 def test_all_numbers_of_a_cell_are_of_one_way_to_act() -> None:
     by_name = {(cell.world, cell.player, cell.memory): cell for cell in cells(BOARD)}
-    rule, likely = by_name["donut", "prices", "perfect"], by_name["donut", "ppo", "perfect"]
-    drawn = by_name["job_scheduling", "ppo", "window T/10"]
-    assert [cell.actions for cell in (rule, likely, drawn)] == [None, "most probable", "drawn"]
-    assert (likely.gini, likely.worst_off, likely.total) == pytest.approx((0.2, 0.04, 0.9))
-    assert (drawn.gini, drawn.worst_off, drawn.total) == pytest.approx((0.1, 0.05, 1.0))
+    rule, greedy = by_name["donut", "prices", "perfect"], by_name["donut", "ppo", "perfect"]
+    sampled = by_name["job_scheduling", "ppo", "window T/10"]
+    assert [cell.actions for cell in (rule, greedy, sampled)] == [None, "greedy", "sampled"]
+    assert (greedy.gini, greedy.worst_off, greedy.total) == pytest.approx((0.2, 0.04, 0.9))
+    assert (sampled.gini, sampled.worst_off, sampled.total) == pytest.approx((0.1, 0.05, 1.0))
 
 
 def test_what_files_of_format_1_do_not_tell_is_not_made_up() -> None:
     untold = dict.fromkeys(("gini_most_probable", "worst_off_most_probable", "total_most_probable"))
     old = cells({entry: score._replace(**untold) for entry, score in BOARD.items()})
-    likely = next(cell for cell in old if cell.actions == "most probable")
+    likely = next(cell for cell in old if cell.actions == "greedy")
     assert (likely.gini, likely.worst_off, likely.total) == (None, None, None)
     assert likely.mean == pytest.approx(0.15)
 
@@ -81,8 +81,8 @@ def test_the_answer_names_problems_players_and_memories() -> None:
         "There is no clear difference in 1 of 3 scenarios: lending (one-step, perfect and ppo, perfect).",
     ]
     assert sentences[3] == (
-        "Of the memories, perfect is best for rules: on average 100.0% of what they reach with the best one, against "
-        "50% if nothing is remembered."
+        "Best memory for rules: perfect. On average they reach 100.0% of the score with the ideal memory for each "
+        "scenario; without a memory they reach 50%."
     )
     only = {entry: score for entry, score in BOARD.items() if entry.player != "ppo"}
     assert answer(cells(only)) == ["No scenario has both a rule and a learner, so there is nothing to compare."]
@@ -108,12 +108,12 @@ def test_of_a_single_scenario_it_does_not_say_none_of_1(world: str, rest: str) -
     assert answer(found)[0] == "Learning does not win in the one scenario compared."
 
 
-def test_where_remembering_nothing_is_best_none_is_not_read_as_not_one() -> None:
+def test_no_memory_as_the_best_one_is_not_called_none() -> None:
     swapped = {"none": "perfect", "perfect": "none"}
     board = {entry._replace(memory=swapped.get(entry.memory, entry.memory)): score for entry, score in BOARD.items()}
     assert answer(cells(board))[3] == (
-        "Of the memories, remembering nothing (none) is best for rules: on average 100.0% of what they reach with the "
-        "best one."
+        "Best memory for rules: no memory. On average they reach 100.0% of the score with the ideal memory for each "
+        "scenario."
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.claims_note import parts, with_parts
+from benchmarks.claims_note import history, parts, with_parts
 from scipy import stats
 
 from bygones.inequality import gini
@@ -90,8 +90,8 @@ def test_what_the_note_says_of_two_networks(evidence):
     recall, best = shared.where(gamma=RECALL), paper["final_utility_least"].max()
     above = int((recall["final_utility_least"] > best).sum())
     assert says(
-        f"Of {len(recall)} runs with a symmetric network, {above} are above each of the {len(paper)} runs of the "
-        "paper's network at that horizon"
+        f"There are {len(recall)} runs with a symmetric network, and {above} are above each of the {len(paper)} runs "
+        "of the paper's network at that horizon"
     )
     assert says(f"the best of these gives {best:.4f}")
     logarithmic = recall.where(agent_features="logarithmic")
@@ -177,7 +177,7 @@ def test_what_the_note_says_is_open(judgements):
     assert says(f"rises by {rise.value:.3f} to T=5000, with an interval from {low:.3f} to {high:.3f}")
     assert (rise.p_fails <= LEVEL, rise.outcome) == (True, None)
     apart = by_name["B3"].by_scale["relative"].by_welfare["nash"].comparisons[3]
-    assert says(f"with γ=0.999, {round(100 * apart.as_claimed)} of 100 are within 0.05 of what training said")
+    assert says(f"with γ=0.999, {round(100 * apart.as_claimed)} of 100 are within 0.05 of their value in training")
 
 
 @pytest.mark.soak
@@ -218,9 +218,14 @@ def test_what_the_note_says_of_more_steps(judgements):
 
 @pytest.mark.soak
 def test_the_note_is_what_the_evidence_says(evidence):
-    """Every verdict, quote and criterion; `python -m benchmarks.claims_note` writes them anew."""
+    """Every verdict, quote and criterion; `python -m benchmarks.claims_note` writes them."""
     note = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
     assert with_parts(note, parts(evidence)) == note
+
+
+def test_the_history_of_the_criteria_is_that_of_the_claims():
+    text = (ROOT / "evidence" / "README.md").read_text(encoding="utf-8")
+    assert with_parts(text, history()) == text
 
 
 def test_a_note_without_one_of_its_parts_is_refused():

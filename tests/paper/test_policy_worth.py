@@ -32,7 +32,7 @@ def test_a_cell_is_measured_from_its_own_seeds(runs):
 def test_networks_and_divisors_are_never_joined(runs):
     cells = policy_worth.measured(runs, welfare="egalitarian", aggregation="additive", gamma=1.0)
     assert [(network_name(cell), len(cell.runs)) for cell in cells] == [
-        ("paper’s network, memory as it is", 10),
+        ("paper’s network, unscaled memory", 10),
         ("paper’s network, memory divided by 10", 10),
         ("symmetric network, logarithm of the memory", 10),
     ]
@@ -61,7 +61,7 @@ def test_a_table_has_a_row_per_network_and_the_rules_last(runs):
     ginis, least = tables_of_worth(runs)[:2]
     assert ginis.caption == (
         "Gini coefficient at T = 10,000, egalitarian welfare, means over seeds: "
-        "in training · drawn actions · most probable actions"
+        "in training · sampled actions · greedy actions"
     )
     assert [row[0] for row in least.rows][-3:] == [
         "prices, without training",
@@ -69,7 +69,7 @@ def test_a_table_has_a_row_per_network_and_the_rules_last(runs):
         "best possible",
     ]
     assert [row[0] for row in ginis.rows][:2] == [
-        "paper’s network, memory as it is",
+        "paper’s network, unscaled memory",
         "paper’s network, memory divided by 10",
     ]
     assert ginis.rows[1][1:5] == [""] * 4
@@ -80,6 +80,6 @@ def test_two_networks_stand_side_by_side(runs):
     (egalitarian, nash) = tables_of_networks(runs)
     assert "no policy gives the worst-off agent more than 0.1784 a step" in egalitarian.caption
     assert [row[0] for row in nash.rows] == [
-        "paper’s network, memory as it is",
+        "paper’s network, unscaled memory",
         "symmetric network, logarithm of the memory",
     ]

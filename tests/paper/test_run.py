@@ -110,7 +110,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):
 
 def test_a_process_that_dies_is_reported_and_what_is_finished_is_kept(tmp_path):
     execute(RUNS[:2], tmp_path, on="accelerator", trainer=fake_trainer.train)
-    with pytest.raises(OSError, match=r"a training process died .*; what was finished is kept"):
+    with pytest.raises(OSError, match=r"a training process died .*; the finished runs are kept"):
         execute(RUNS, tmp_path, on="cpu", workers=1, trainer=fake_trainer.dies)
     assert len(read(tmp_path)) == 2
 
@@ -326,7 +326,7 @@ def test_when_ray_dies_a_sentence_says_so_and_what_is_finished_is_kept(tmp_path,
         os.kill(int(raylets[0].name), signal.SIGKILL)
         _, error = process.communicate()
         assert process.returncode == 1, error
-        assert error.strip().endswith("Ray died (killed, or out of memory?); what was finished is kept")
+        assert error.strip().endswith("Ray died (killed, or out of memory?); the finished runs are kept")
         assert len(read(tmp_path / "results")) > 0
         while marked(mark):
             time.sleep(0.1)

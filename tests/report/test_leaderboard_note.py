@@ -14,7 +14,7 @@ def test_the_note_has_the_answer_and_its_tables(tmp_path, monkeypatch):
     assert lines[2] == "- Learning wins in 1 of 3 scenarios: job_scheduling (+50% with ppo, window T/10)."
     assert (
         "| `donut` | prices, perfect | 0.2000 (50.0% of the bound) | ppo, perfect | 0.1500 (37.5% of the bound) "
-        "| most probable | -0.05 to -0.05 | a rule is enough |"
+        "| greedy | -0.05 to -0.05 | a rule is enough |"
     ) in lines
     assert "| `donut` | 1 | 0.9 | 0.100 | 0.200 |" in lines
     assert "| none | 50.0% | 50% | 50.0% | 50% |" in lines
@@ -46,7 +46,7 @@ def test_others_stand_beside_the_best_rule_and_learners_with_the_same_memory(tmp
     _, _, *rows = others_note(tmp_path).splitlines()
     assert [row.split(" | ")[1] for row in rows] == ["prices, perfect", "sb3-a2c, perfect", "ppo, perfect"]
     assert rows[1] == (
-        "| `donut` | sb3-a2c, perfect | 3 | 0.1800 (45.0% of the bound) | 0.1800 to 0.1800 | drawn | 0.100 | 2 |"
+        "| `donut` | sb3-a2c, perfect | 3 | 0.1800 (45.0% of the bound) | 0.1800 to 0.1800 | sampled | 0.100 | 2 |"
     )
 
 

@@ -90,7 +90,7 @@ def test_a_slice_has_no_empty_panels_and_its_headline_leaves_room_for_the_note(r
 def test_scales_side_by_side(results):
     figure = draw("scales", results)
     assert [axes.get_title(loc="left") for axes in figure.axes] == [
-        "as it is",
+        "unscaled memory",
         "divided by its largest\npossible value",
         "",
         "",
@@ -102,11 +102,11 @@ def test_scales_side_by_side(results):
 
 def test_a_figure_names_its_runs(results):
     (axes,) = draw("3a", results, "window").axes
-    assert axes.get_title(loc="right") == "memory divided by its largest possible value"
+    assert [text.get_text() for text in axes.texts][-1] == "memory divided by its largest possible value"
     longer = results.where(gamma=1.0)
     (axes,) = draw("3a", longer, "none", total_steps=10_000_000).axes
-    assert axes.get_title(loc="right") == "memory as it is, total_steps = 10000000"
-    assert draw("6", results, "none").texts[-1].get_text() == "memory as it is"
+    assert [text.get_text() for text in axes.texts][-1] == "unscaled memory, total_steps = 10000000"
+    assert draw("6", results, "none").texts[-1].get_text() == "unscaled memory"
     assert draw("scales", results).texts[-1].get_text() == ""
     (legend,) = draw("3b", results, "window").legends
     assert [text.get_text() for text in legend.get_texts()][-3:] == [
@@ -127,7 +127,7 @@ def test_claims_by_scale():
     assert (round(true, 2), unknown, false) == (0.68, 0, 0)
     assert judgements[0].claim in written
     assert [label.get_text() for label in axes.get_xticklabels()] == [
-        "as it is",
+        "unscaled\nmemory",
         "divided by\nits largest\npossible\nvalue",
     ]
 

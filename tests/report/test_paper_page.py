@@ -11,6 +11,7 @@ import pytest
 
 from bygones.envs.problem import Scale
 from bygones.paper import examples
+from bygones.paper.cells import PerSeed
 from bygones.paper.claims import CLAIMS, judge
 from bygones.paper.judging import PROTOCOL
 from bygones.paper.paper_claims import PAPER_CLAIMS
@@ -134,8 +135,8 @@ def test_nothing_needs_the_names_of_observation_scales(both):
 def test_the_shared_network_is_named_where_it_was_run(results):
     symmetric = read(ROOT / "evidence" / "grid" / "symmetric")
     assert story._shared_network(symmetric, "none") == (
-        "With a network that is shared across agents and sees the memory on a logarithmic scale, it comes to 0.00 "
-        "under egalitarian welfare and 0.37 under Nash welfare."
+        "With a network that is shared across agents and sees the memory on a logarithmic scale, the Gini "
+        "coefficient with perfect recall is 0.00 under egalitarian welfare and 0.37 under Nash welfare."
     )
     assert story._shared_network(story._with_shared_network({"evidence": results}), "none") == ""
 
@@ -144,7 +145,7 @@ def test_the_answer_says_who_fails(results):
     follow = results.where(**PROTOCOL)
     unscaled, scaled = (story._answer(follow, scale) for scale in ("none", "window"))
     assert unscaled.verdict == (
-        "At the longest horizon, with the memory as it is, perfect recall fails, while γ = 0.99 works."
+        "At the longest horizon, with the unscaled memory, perfect recall fails, while γ = 0.99 works."
     )
     assert (
         "0.70 for perfect recall, 0.09 for γ = 0.99 and 0.58 for the myopic agent under egalitarian" in unscaled.numbers
@@ -168,7 +169,27 @@ def test_the_short_answer_of_runs_that_all_differ_from_the_papers_is_about_them(
     document = render(report_page(long))
     assert "20,000 steps of training. With γ = 0.99, half" in text(document)
     assert document.count("&#34;variant&#34;: &#34;20,000 steps of training&#34;") == 2
-    assert "At the longest horizon, perfect recall fails, while γ = 0.99 works." in text(document)
+    assert "These runs are too few for a verdict, which needs 10 seeds per cell. The final Gini" in text(document)
+    assert "perfect recall fails" not in text(document)
+
+
+def test_ten_seeds_are_enough_for_an_answer_and_nine_are_not():
+    enough = synthetic_results.results(seeds=10, extra=False)
+    assert "perfect recall fails, while γ = 0.99 works." in story._answer(enough, "window").verdict
+    few = enough.where(seed=range(9))
+    assert story._answer(few, "window").verdict.startswith("These runs are too few for a verdict")
+    assert story._answer(few, "window").numbers.startswith("The final Gini coefficient")
+
+
+def test_seeds_that_cannot_tell_leave_the_answer_open():
+    halves = PerSeed({seed: float(seed % 2) for seed in range(10)})
+    ones = PerSeed(dict.fromkeys(range(10), 1.0))
+    cells = {"nash": {1.0: halves, 0.99: 0.0 * ones, 0.0: ones}}
+    assert story._how_it_does(1.0, cells) == "is open"
+    assert story._how_it_does(0.99, cells) == "works"
+    assert story._how_it_does(1.0, {**cells, "egalitarian": {1.0: ones, 0.0: ones}}) == (
+        "is open under Nash welfare and fails under egalitarian welfare"
+    )
 
 
 def test_runs_of_another_kind_make_a_page_too():
@@ -181,8 +202,9 @@ def test_runs_of_another_kind_make_a_page_too():
 
 def test_other_protocols_are_judged_beside_the_papers(both):
     (claim,) = re.findall(r'<details class="claim" id="C11">(.*?)</summary>', both, re.DOTALL)
-    assert re.search(r"dₜ observed: memory as it is (● holds|✕ fails|\? cannot tell)", text(claim))
-    assert re.search(r"Of the claims that hold, .*\d+ fails? for runs with dₜ observed", text(both))
+    assert re.search(r"dₜ observed: unscaled memory (● holds|✕ fails|\? cannot tell)", text(claim))
+    overturned = r"Some claims that hold depend on other settings: .*\d+ fails? for runs with dₜ observed"
+    assert re.search(overturned, text(both))
 
 
 def test_how_it_was_run_is_what_was_written_beside_the_runs(both, results):

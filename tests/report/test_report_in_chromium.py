@@ -260,9 +260,9 @@ def test_the_slider_answers_to_the_keyboard(chromium, path):
         before = page.locator("[data-part=gamma]").get_attribute("data-value")
         page.keyboard.press("ArrowRight")
         assert page.locator("[data-part=gamma]").get_attribute("data-value") != before
-        assert "fades by half in 8 steps" in page.locator("[data-part=half-life]").get_attribute("aria-valuetext")
+        assert "A half-life of 8 steps" in page.locator("[data-part=half-life]").get_attribute("aria-valuetext")
         page.keyboard.press("End")
-        assert page.locator("[data-part=in-words]").text_content() == "The past never fades."
+        assert page.locator("[data-part=in-words]").text_content() == "Perfect recall: the half-life is inf."
 
 
 def test_claims_open_from_the_keyboard(chromium, path):

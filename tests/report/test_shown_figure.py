@@ -14,7 +14,7 @@ def test_a_figure_shows_itself_as_a_picture_of_its_own_size():
     assert isinstance(figure, shown_figure.ShownFigure)
     picture = figure._repr_png_()
     assert picture.startswith(b"\x89PNG")
-    assert struct.unpack(">II", picture[16:24]) == (1155, 429)
+    assert struct.unpack(">II", picture[16:24]) == (1155, 726)
 
 
 def test_every_figure_of_the_package_does():

@@ -46,7 +46,7 @@ def test_deciding_comparisons_come_first(judged):
     assert [(chip.of, chip.word) for chip in c3.chips] == [("egalitarian welfare", "holds"), ("Nash welfare", "holds")]
     unfair = synthetic_results.results(lambda run: 0.4, extra=False, aggregation=("additive",))
     (failed,) = grouped({"own": judge(unfair, ["C9"])})[FAILS][0].by_set["own"]
-    assert failed.first[0].outcome_text == "not as claimed"
+    assert failed.first[0].outcome.of == "not as claimed"
     assert failed.first[0].share == "0 of 10"
 
 
@@ -73,11 +73,11 @@ def test_a_claim_is_shown_with_its_sentence_criterion_and_verdict(judged):
 
 def test_numbers_of_a_column_have_as_many_decimals():
     a, b = (PerSeed(dict(enumerate(values))) for values in (np.linspace(0.1, 0.3, 11), [0.40004, *[0.4] * 10]))
-    row = Row(difference_within("x", a, b, high=0.0))
+    row = Row.of(difference_within("x", a, b, high=0.0))
     assert (row.value, row.mean, row.share) == ("−0.200", "−0.200", "11 of 11")
     assert row.interval == "−0.280 to −0.120"
     assert row.chances == "<0.001 / 1"
-    unsure = Row(number_within("y", -0.0001, high=0.0))
+    unsure = Row.of(number_within("y", -0.0001, high=0.0))
     assert (unsure.value, unsure.mean, unsure.share) == ("0.000", "", "")
 
 

@@ -12,10 +12,22 @@ from tyro.conf import OmitArgPrefixes, arg
 from bygones._arrays import check_count
 from bygones._files import replacing_text
 from bygones.cli.arguments import Json, optional
-from bygones.cli.console import print_json, print_paths, print_table, progress
+from bygones.cli.console import print_document, print_json, print_paths, progress
 from bygones.cli.scenario_commands import DEFAULT_MEMORY, problem_of
+from bygones.document.document import Column, Document, Table
 from bygones.learn import Run, TrainedPolicy, TrainResult, cache_compilations, train_many
 from bygones.learn.settings import Settings
+
+_COLUMNS = {
+    "seed": Column("seed"),
+    "gini": Column("Gini"),
+    "welfare": Column("fairness score"),
+    "utility_per_step": Column("utility per step", measure="utility"),
+    "utility_least": Column("worst-off", measure="utility"),
+    "utility_most": Column("best-off", 1, measure="utility"),
+    "stopped_at": Column("stopped at step"),
+}
+"""The columns of the results that are shown."""
 
 
 def train(
@@ -59,13 +71,13 @@ def train(
     total = sum(run.settings.rollouts * run.settings.rollout_steps for run in runs)
     with progress(f"{len(runs)} runs, steps" if seeds > 1 else "1 run, steps", total) as advance:
 
-        def heard(news: Any) -> None:
+        def advance_to(news: Any) -> None:
             for run in news.runs:
                 advance(news.steps - taken[run])
                 taken[run] = news.steps
 
         try:
-            results = train_many(runs, progress=heard, checkpoints=out / "checkpoints", workers=workers)
+            results = train_many(runs, progress=advance_to, checkpoints=out / "checkpoints", workers=workers)
         except KeyboardInterrupt:
             raise KeyboardInterrupt("stopped; the same command resumes from the last checkpoint") from None
     paths = [path for result in results for path in _keep(result, out)]
@@ -73,21 +85,14 @@ def train(
     if json:
         print_json(rows)
         return
-    columns = {
-        "seed": "seed", "gini": "Gini", "welfare": "fairness score", "utility_per_step": "utility per step",
-        "utility_least": "worst-off agent", "utility_most": "best-off agent", "stopped_at": "stopped at step",
-    }  # fmt: skip
-    shown = [name for name in columns if any(row[name] is not None for row in rows)]
-    print_table(
-        f"{_title(settings, scenario, memory)}: means over the last episodes",
-        [columns[name] for name in shown],
-        [[row[name] for name in shown] for row in rows],
-    )
+    table = Table("", list(_COLUMNS.values()), [[row[name] for name in _COLUMNS] for row in rows])
+    title = f"{_title(settings, scenario, memory)}: means over the last episodes"
+    print_document(Document(title, [table.without_empty()], "Training"))
     print_paths(paths)
 
 
 def _title(settings: Settings, scenario: str | None, memory: str | None) -> str:
-    """What was learned, in a few words."""
+    """The memory, horizon and welfare of training, in a few words."""
     if scenario is None:
         return f"{memory or f'γ = {settings.gamma:g}'}, T = {settings.horizon}, {settings.welfare}"
     return f"{scenario}, {memory or DEFAULT_MEMORY}, {settings.welfare}"

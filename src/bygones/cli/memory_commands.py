@@ -1,4 +1,4 @@
-"""`bygones decay` and `bygones stability`: thin. Describe a memory before it is used."""
+"""`bygones decay` and `bygones stability`: describe a memory before it is used."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
+from bygones._text import amount
 from bygones.cli.arguments import Json, Number, optional
-from bygones.cli.console import print_json, print_table, read_matrix, say
+from bygones.cli.console import print_document, print_json, read_matrix
+from bygones.document.document import Column, Document, Table
 
 
 def decay(
@@ -17,7 +19,7 @@ def decay(
     half_life: Annotated[Number, optional("Half-life: steps until a past utility counts half.")] = None,
     tenth_life: Annotated[Number, optional("Tenth-life: steps until a past utility counts a tenth.")] = None,
     window: Annotated[Number, optional("Effective window: the total weight of the past, in steps.")] = None,
-    last: Annotated[Number, optional("Number of recent steps that carry --share of the total weight.")] = None,
+    last: Annotated[Number, optional("Number of recent steps with --share of the total weight.")] = None,
     share: Annotated[Number, optional("Share of the total weight in the --last steps, for example 0.95.")] = None,
     horizon: Annotated[
         float, arg(metavar="STEPS", help="Number of steps for the bounds; inf for no limit.")
@@ -49,15 +51,17 @@ def decay(
         "half_life": "steps until a past utility counts half",
         "tenth_life": "steps until a past utility counts a tenth",
         "window": "total weight of the past, in steps",
-        **{f"steps_for_{p}%": f"recent steps that carry {p}% of the total weight" for p in (50, 90, 95, 99)},
-        "additive_bound": f"largest remembered sum {when}, with utilities up to {u_max:g}",
-        "averaged_bound": f"largest remembered mean, with utilities up to {u_max:g}",
-        "responsiveness": f"weight of the newest utility in the remembered mean {eventually}",
+        **{f"steps_for_{p}%": f"recent steps with {p}% of the total weight" for p in (50, 90, 95, 99)},
+        "additive_bound": f"largest memory {when} if it sums utilities of up to {u_max:g}",
+        "averaged_bound": f"largest memory if it averages utilities of up to {u_max:g}",
+        "responsiveness": f"weight of the newest utility in the average {eventually}",
     }
     if json:
         print_json(numbers)
     else:
-        print_table("Decay", ["quantity", "value", "meaning"], [[n, v, meaning[n]] for n, v in numbers.items()])
+        rows = [[name, amount(float(value), digits=6), meaning[name]] for name, value in numbers.items()]
+        columns: list[Column | str] = ["quantity", "value", Column("meaning", folds=True)]
+        print_document(Document("One decay in every unit", [Table("", columns, rows)], "Decay"))
 
 
 def stability(
@@ -74,18 +78,8 @@ def stability(
     """
     from bygones import stability as s
 
-    verdict = s.design(read_matrix(matrix), u_max, non_negative=not allow_negative)
-    numbers = {
-        "accepted": verdict.accepted,
-        "spectral_radius": verdict.spectral_radius,
-        "bound": verdict.bound.value if verdict.bound else math.inf,
-        "bound_error": verdict.bound.error if verdict.bound else None,
-        "worst_growth": verdict.growth.factor if verdict.growth else math.inf,
-        "worst_growth_step": verdict.growth.step if verdict.growth else None,
-        "reasons": list(verdict.reasons),
-    }
+    design = s.design(read_matrix(matrix), u_max, non_negative=not allow_negative)
     if json:
-        print_json(numbers)
-        return
-    print_table("Linear memory", ["quantity", "value"], [[n, v] for n, v in numbers.items() if n != "reasons"])
-    say(*str(verdict).splitlines())
+        print_json(design.to_dict())
+    else:
+        print_document(design.document())

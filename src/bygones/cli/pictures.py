@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def save_beside(draw: Callable[[], Figure], out: Path, name: str) -> list[Path]:
-    """Draws a figure and saves it; where Matplotlib is missing, says which extra brings it and returns no paths."""
+    """Draws a figure and saves it; where Matplotlib is missing, prints which extra brings it and returns no paths."""
     from bygones.report.style import save
 
     try:

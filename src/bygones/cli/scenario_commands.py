@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import Positional
 
 from bygones.cli.arguments import Json, optional
-from bygones.cli.console import print_json, print_sentences, print_table, say
+from bygones.cli.console import print_document, print_json, say
+from bygones.document.document import Column, Command, Document, Table
 
 if TYPE_CHECKING:
     from bygones.envs.problem import FairProblem
@@ -44,16 +45,18 @@ def scenarios(
     if name:
         say(*(inspect.getdoc(catalogue.kind_of(name)) or "").splitlines())
         return
-    every = {one: catalogue.made(one, {}) for one in catalogue.names()}
+    worlds = {each: catalogue.made(each, {}) for each in catalogue.names()}
     if json:
-        print_json({one: {"summary": catalogue.summary(one), **it.arguments()} for one, it in every.items()})
+        print_json({each: {"summary": catalogue.summary(each), **it.arguments()} for each, it in worlds.items()})
         return
     rows = [
-        [one, it.n_agents, it.horizon, "mlp, symmetric" if it.n_served else "mlp", catalogue.summary(one)]
-        for one, it in every.items()
+        [each, it.n_agents, it.horizon, "mlp, symmetric" if it.n_served else "mlp", catalogue.summary(each)]
+        for each, it in worlds.items()
     ]
-    print_table("Scenarios", ["name", "agents", "steps", "policies", "what happens"], rows)
-    print_sentences(["For one of them: bygones scenarios NAME. To train: bygones train --scenario NAME."])
+    columns: list[Column | str] = ["name", "agents", "steps", Column("policies", 1), Column("what happens", folds=True)]
+    commands = [Command("More about one", "bygones scenarios NAME"), Command("Train", "bygones train --scenario NAME")]
+    title = f"{len(rows)} scenarios that policies can be trained on"
+    print_document(Document(title, [Table("", columns, rows), *commands], "Scenarios"))
 
 
 def problem_of(settings: Settings, scenario: str | None, memory: str | None) -> FairProblem | None:
@@ -67,7 +70,7 @@ def problem_of(settings: Settings, scenario: str | None, memory: str | None) -> 
     from bygones.learn.settings import Settings
     from bygones.memory import named
 
-    default = {each.name: each.default for each in dataclasses.fields(Settings)}
+    default = {field.name: field.default for field in dataclasses.fields(Settings)}
     if scenario is None:
         if memory is not None and any(getattr(settings, name) != default[name] for name in ("gamma", "aggregation")):
             raise ValueError("give --memory, or --gamma and --aggregation, not both")

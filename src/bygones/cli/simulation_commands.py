@@ -1,4 +1,4 @@
-"""`bygones simulate`: thin. Runs the paper's examples or compares policies, then prints and plots the outcome."""
+"""`bygones simulate`: runs the paper's examples or compares policies, then prints and plots the outcome."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from tyro.conf import Positional, arg
 
 from bygones.cli.arguments import Json, Out, optional
-from bygones.cli.console import print_json, print_paths, print_table, progress, say
+from bygones.cli.console import print_document, print_json, print_paths, progress
 from bygones.cli.pictures import save_beside
 
 if TYPE_CHECKING:
@@ -69,13 +69,15 @@ def simulate(
     horizon: Annotated[int | None, optional("For policies: number of steps; 1000 if left out.", "STEPS")] = None,
     kind: Annotated[
         Literal["good", "burden"],
-        arg(help="For policies: whether needs are what agents get from being served, or what they would carry."),
+        arg(help="For policies: whether needs are utilities (good) or loads (burden) of the agents served."),
     ] = "good",
     entitlements: Annotated[
         tuple[float, ...],
         optional("For policies: the entitlement of each agent, the advantaged first; equal if left out.", "NUMBER…"),
     ] = (),
-    seed: Annotated[int, arg(metavar="SEED", help="Seed of the needs and of draws among equally good decisions.")] = 0,
+    seed: Annotated[
+        int, arg(metavar="SEED", help="Seed of the needs and of random draws among equally good decisions.")
+    ] = 0,
     out: Out = Path("out"),
     json: Json = False,
 ) -> None:
@@ -101,7 +103,7 @@ def simulate(
         if horizon is not None:
             raise ValueError("--horizon is for policies; use --steps with an example")
         if kind != "good":
-            raise ValueError("--kind is for policies: the examples hand out goods")
+            raise ValueError("--kind is for policies: the examples are about goods")
         if entitlements:
             raise ValueError("--entitlements is for policies")
         _simulate_example(example, memories, welfare, 50 if steps is None else steps, bundles, seed, out, json)
@@ -136,9 +138,7 @@ def _simulate_example(
     if json:
         print_json({label: history.to_dict() for label, history in histories.items()})
         return
-    rows = [[label, *h.cumulative[-1], h.difference[-1], h.perceived_difference[-1]] for label, h in histories.items()]
-    columns = ["memory", "Alice received", "Bob received", "Alice's lead", "remembered lead"]
-    print_table(f"{example.replace('-', ' ').capitalize()} after {steps} steps, {welfare} welfare", columns, rows)
+    print_document(s.ExampleComparison(example, histories, welfare).document())
     print_paths(paths)
 
 
@@ -159,6 +159,7 @@ def _simulate_policies(
     from bygones.allocation.objective import check_form
     from bygones.envs.needs import advantaged
     from bygones.report.figures.policy_figures import policies_figure
+    from bygones.simulation_comparison import SimulationComparison
     from bygones.welfare import named
 
     n_agents, n_advantaged, k, horizon = sizes
@@ -180,17 +181,8 @@ def _simulate_policies(
             for name, policy in policies.items()
         }
     paths = save_beside(lambda: policies_figure(simulations, welfare), out, "policies")
-    results = {name: each.summary() for name, each in simulations.items()}
     if json:
-        print_json(results)
+        print_json({name: simulation.summary() for name, simulation in simulations.items()})
         return
-    goods = ["egalitarian (least)", "Nash (geometric mean)", "total utility per step"]
-    served, columns = ("served", goods) if kind == "good" else ("carry", ["heaviest load", "total load per step"])
-    print_table(
-        f"{k} of {n_agents} agents {served} for {horizon} steps, {label}, {welfare} welfare",
-        ["policy", "Gini", *columns],
-        [[name, *result.values()] for name, result in results.items()],
-    )
-    if entitlements is not None:
-        say("All but the total are per unit of entitlement.")
+    print_document(SimulationComparison(simulations, k, label, welfare).document())
     print_paths(paths)

@@ -161,7 +161,7 @@ def _table(table: Table, console: Console) -> None:
         _lines(wrapped([table.note], console.width), console)
     lost = dict.fromkeys(column.name for j, column in enumerate(headings) if j not in kept and column.name)
     if lost:
-        _lines([f"A wider terminal also shows: {', '.join(lost)}."], console)
+        _lines(wrapped([f"A wider terminal also shows: {', '.join(lost)}."], console.width), console)
 
 
 def _cell(cell: Cell, text: str) -> Text:

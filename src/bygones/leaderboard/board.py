@@ -1,7 +1,7 @@
-"""The results of a map: one Parquet file per scenario, one row per entry, with provenance.
+"""The results of a leaderboard: one Parquet file per scenario, one row per entry, with provenance.
 
-A file is replaced as soon as an entry is finished, so that nothing is lost when a run is stopped, and the next call
-plays what is missing. One process at a time writes to a folder.
+A file is replaced as soon as an entry is finished, so nothing is lost when a run is stopped, and the next call plays
+the missing entries. One process at a time writes to a folder.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ ADDED = ("gini_most_probable", "worst_off_most_probable", "total_most_probable")
 """The columns that format 1 does not have; they read as null."""
 
 Board = dict[BoardEntry, Score]
-"""What entries came to."""
+"""The scores of entries."""
 
 
 class Plays(Protocol):
@@ -67,27 +67,27 @@ def entries(
     who: Sequence[str] = (),
 ) -> list[BoardEntry]:
     """Every entry of a map, without those of players that do not apply; runs of one program stand together."""
-    found = []
+    wanted = []
     for scenario in scenarios:
         for player in who or players.names():
             remembers = memories if players.uses_memory(player) else [NONE]
             budget = 0 if player in RULES else steps
             first = BoardEntry(scenario, welfare, NONE, player, budget, 0)
             if players.why_not(player, first.problem()) is None:
-                found += [first._replace(memory=memory, seed=s) for memory in remembers for s in range(seeds)]
-    return found
+                wanted += [first._replace(memory=memory, seed=s) for memory in remembers for s in range(seeds)]
+    return wanted
 
 
 def left_out(scenarios: Sequence[str], welfare: str, who: Sequence[str]) -> list[dict[str, str]]:
     """The players that do not apply to a scenario, each with the reason."""
-    found = []
+    idle = []
     for scenario in scenarios:
         first = BoardEntry(scenario, welfare, NONE, "", 0, 0)
         for player in who:
             reason = players.why_not(player, first.problem())
             if reason is not None:
-                found.append({"scenario": first.world, "player": player, "reason": reason})
-    return found
+                idle.append({"scenario": first.world, "player": player, "reason": reason})
+    return idle
 
 
 def read(folder: Path) -> Board:

@@ -1,9 +1,9 @@
-"""What is compared: every scenario, with every memory, played by every rule and learner, for several seeds.
+"""The runs of a leaderboard: every scenario, with every memory, played by every rule and learner, for several seeds.
 
-An entry is one of these runs. It is plain text and numbers, so that it names its row in the results, and a second call
-knows which rows are missing. A player that makes nothing of the memory has one entry, with the memory `none`.
+An entry is one of these runs. It is plain text and numbers, so it names its row in the results, and a second call knows
+which rows are missing. A player that does not use the memory has one entry, with the memory `none`.
 
-Problems are imported when they are made, so that the command line can list memories and sizes at once.
+Problems are imported when they are made, so the command line can list memories and sizes at once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MEMORIES: dict[str, Callable[[int], str]] = {
     "reset T/10": lambda T: f"reset(every={_part(T, 10)})",
     "perfect": lambda T: "perfect_recall",
 }
-"""The memories by name: nothing remembered, three half-lives as parts of the episode, a window, a reset, and all."""
+"""The memories by name: none, three half-lives as parts of the episode, a window, a reset, and perfect recall."""
 
 
 class BoardEntry(NamedTuple):
@@ -49,7 +49,7 @@ class BoardEntry(NamedTuple):
         return self.scenario.partition("(")[0]
 
     def problem(self) -> FairProblem:
-        """What is played and learned."""
+        """The problem that is played and learned."""
         from bygones.envs import catalogue
         from bygones.envs.problem import FairProblem
         from bygones.memory import named
@@ -93,7 +93,7 @@ def scenarios(size: Size, names: Sequence[str] = ()) -> list[str]:
 
 
 def check_entries(memories: Sequence[str], seeds: int, steps: int) -> None:
-    """Refuses a map that cannot be drawn."""
+    """Refuses a leaderboard that cannot be played."""
     from bygones._arrays import check_count, check_one_of
 
     for memory in memories:

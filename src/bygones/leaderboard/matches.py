@@ -1,7 +1,7 @@
-"""Plays entries: a learner is trained first, and everybody is evaluated in the same episodes.
+"""Plays entries: a learner is trained first, and all players are evaluated in the same episodes.
 
-The worlds of an evaluation depend on the entry's seed only, so that two players meet the same chances, and are compared
-seed by seed. On CPU cores entries are played side by side. On an accelerator learners are trained in batches.
+The worlds of an evaluation depend on the entry's seed only, so two players meet the same chances, and are compared seed
+by seed. On CPU cores entries are played side by side. On an accelerator learners are trained in batches.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ EPISODES = 10
 
 
 class Score(NamedTuple):
-    """What an entry came to: means over its episodes, of true utilities per step.
+    """The results of an entry: means over its episodes, of true utilities per step.
 
-    A learned policy plays its episodes twice, with actions that are drawn and with the most probable ones. What it
-    came to with the latter is in the columns `…_most_probable`, which are None for a rule.
+    A learned policy plays its episodes twice, with sampled and with greedy actions. Its results with greedy actions
+    are in the columns `…_most_probable`, which are None for a rule.
 
-    The score is what everybody would have to receive per step for the same welfare of the totals: the geometric mean
+    The score is the equal utility per step that gives the same welfare of the totals: the geometric mean
     for Nash welfare, the worst-off agent's utility for egalitarian welfare, the mean for utilitarian welfare.
     """
 
@@ -109,14 +109,14 @@ def _on_cores(entries: Sequence[BoardEntry], workers: int) -> Generator[tuple[Bo
     if workers == 1:
         yield from ((entry, play(entry)) for entry in entries)
         return
-    # New processes for each scenario, so that no process keeps the compiled programs of all.
+    # New processes for each scenario, so no process keeps the compiled programs of all.
     for _, group in itertools.groupby(entries, key=lambda entry: entry.scenario):
         some = list(group)
-        found = processes.in_processes(
+        scores = processes.in_processes(
             _play_for, [(entry,) for entry in some], lambda *_: None, workers=workers, environment=processes.one_core()
         )
-        with closing(found):
-            for position, score in found:
+        with closing(scores):
+            for position, score in scores:
                 yield some[position], score
 
 
@@ -130,12 +130,12 @@ def _run(entry: BoardEntry) -> Run:
 
 def _score_of_rule(entry: BoardEntry) -> Score:
     started = time.monotonic()
-    made = RULES[entry.player].made(entry.problem(), np.random.default_rng([entry.seed, 1]))
-    return _scored(entry, _evaluated(made, entry), None, time.monotonic() - started)
+    policy = RULES[entry.player].made(entry.problem(), np.random.default_rng([entry.seed, 1]))
+    return _scored(entry, _evaluated(policy, entry), None, time.monotonic() - started)
 
 
 def score_of_policy(entry: BoardEntry, policy: Predicts | Predict, seconds: float) -> Score:
-    """What a policy that was learned comes to in the episodes of an entry.
+    """The score of a learned policy in the episodes of an entry.
 
     Args:
         entry: whose episodes are played.
@@ -143,8 +143,8 @@ def score_of_policy(entry: BoardEntry, policy: Predicts | Predict, seconds: floa
         seconds: how long training took.
     """
     started = time.monotonic()
-    drawn, likely = (_evaluated(policy, entry, deterministic) for deterministic in (False, True))
-    return _scored(entry, drawn, likely, seconds + time.monotonic() - started)
+    sampled, greedy = (_evaluated(policy, entry, deterministic) for deterministic in (False, True))
+    return _scored(entry, sampled, greedy, seconds + time.monotonic() - started)
 
 
 def _evaluated(policy: Predicts | Predict, entry: BoardEntry, deterministic: bool = False) -> Evaluation:
@@ -152,11 +152,11 @@ def _evaluated(policy: Predicts | Predict, entry: BoardEntry, deterministic: boo
         return evaluate(policy, entry.problem(), episodes=EPISODES, seed=entry.seed, deterministic=deterministic)
 
 
-def _scored(entry: BoardEntry, drawn: Evaluation, likely: Evaluation | None, seconds: float) -> Score:
+def _scored(entry: BoardEntry, sampled: Evaluation, greedy: Evaluation | None, seconds: float) -> Score:
     problem = entry.problem()
-    again = {} if likely is None else _means(likely, problem)
+    again = {} if greedy is None else _means(greedy, problem)
     return Score(
-        **_means(drawn, problem),
+        **_means(sampled, problem),
         score_most_probable=again.get("score"),
         bound=bound(entry),
         seconds=seconds,
@@ -166,15 +166,15 @@ def _scored(entry: BoardEntry, drawn: Evaluation, likely: Evaluation | None, sec
     )
 
 
-def _means(found: Evaluation, problem: FairProblem) -> dict[str, float]:
+def _means(evaluation: Evaluation, problem: FairProblem) -> dict[str, float]:
     return {
-        "score": float(_scores(found.episodes["welfare"], problem).mean()),
-        "gini": found.mean["gini"],
-        "worst_off": found.mean["utility_least"],
-        "total": found.mean["utility_per_step"],
+        "score": float(_scores(evaluation.episodes["welfare"], problem).mean()),
+        "gini": evaluation.mean["gini"],
+        "worst_off": evaluation.mean["utility_least"],
+        "total": evaluation.mean["utility_per_step"],
     }
 
 
 def _scores(welfare: np.ndarray, problem: FairProblem) -> np.ndarray:
-    """Welfare of totals as what everybody would have to receive per step."""
+    """Welfare of totals as the equal utility per step that gives it."""
     return np.asarray(equal_utility(problem.welfare, welfare, problem.n_agents) / problem.horizon)

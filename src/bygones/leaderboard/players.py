@@ -38,7 +38,7 @@ def check_players(players: tuple[str, ...]) -> None:
 
 
 def uses_memory(player: str) -> bool:
-    """Whether what a player does depends on what is remembered."""
+    """Whether a player's actions depend on the memory."""
     return RULES[player].uses_memory if player in RULES else True
 
 
@@ -69,7 +69,7 @@ def why_not(player: str, problem: FairProblem) -> str | None:
 
 
 class _Learner(NamedTuple):
-    """What the name of a learner says."""
+    """The settings in the name of a learner."""
 
     name: str
     is_symmetric: bool

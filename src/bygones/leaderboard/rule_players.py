@@ -24,7 +24,7 @@ from bygones.memory import Memory
 from bygones.welfare import as_judge
 
 NOT_SERVED = "an action does not serve agents"
-NOT_FORESEEN = "what an action brings is not known beforehand"
+NOT_FORESEEN = "the utilities of an action are not known in advance"
 TOO_MANY = f"it compares all actions, and there are more than {MOST_ACTIONS:,}"
 NOT_GOING = "agents do not go or stay"
 
@@ -137,7 +137,7 @@ RULES: dict[str, Rule] = {
     "round-robin": Rule("Every agent in turn.", False, _serves, _ranking(lambda _: RoundRobin())),
     "largest-need": Rule("The largest needs, whatever the past.", False, _serves, _ranking(lambda _: Utilitarian())),
     "max-min": Rule(
-        "Whoever has least remembered, of those with a need.",
+        "The agent with the smallest memory among those with a need.",
         True,
         _serves,
         _ranking(lambda problem: DynamicMaxMin(problem.memory)),
@@ -149,7 +149,7 @@ RULES: dict[str, Rule] = {
         _serves,
         _ranking(lambda problem: Prices(problem.memory, as_judge(problem.welfare))),
     ),
-    "everybody": Rule("Everybody goes.", False, _goes, _everybody),
-    "whoever-is-behind": Rule("Those go who have no more than the mean remembered.", True, _goes, _behind),
+    "everybody": Rule("All agents go.", False, _goes, _everybody),
+    "whoever-is-behind": Rule("Agents whose memory is at most the mean go.", True, _goes, _behind),
 }
 """The rules by name."""

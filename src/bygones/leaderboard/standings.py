@@ -1,6 +1,6 @@
-"""What the results say: where a rule is enough, where learning wins and by how much, and which memory is best.
+"""The results of a leaderboard: where a rule is enough, where learning wins and by how much, and which memory is best.
 
-A cell is a player with a memory in a scenario, over all seeds. In each scenario the best rule stands against the best
+A cell is a player with a memory in a scenario, over all seeds. In each scenario the best rule is compared with the best
 learner, seed by seed in the same worlds, with Student's interval of the mean difference. Both are the best of several
 cells, chosen by the same results, so a small difference means little.
 """
@@ -23,7 +23,7 @@ from bygones.paper.statistics import Interval, mean_interval
 
 Word = Literal["learning wins", "a rule is enough", "no clear difference"]
 
-Actions = Literal["drawn", "most probable"]
+Actions = Literal["sampled", "greedy"]
 
 
 class Cell(NamedTuple):
@@ -35,10 +35,9 @@ class Cell(NamedTuple):
     scores: Floats
     """One per seed, in the order of the seeds."""
     actions: Actions | None
-    """How a learned policy acts: in the way that has the better score on average. All numbers are of this way. None for
-    a rule."""
+    """How a learned policy acts: in the way with the better mean score, which all numbers are of. None for a rule."""
     gini: float | None
-    """None where files of format 1 do not tell: those have it for drawn actions only. So it is with the two below."""
+    """None where files of format 1 lack it, which have it for sampled actions only; so are the two below."""
     worst_off: float | None
     total: float | None
     bound: float | None
@@ -98,14 +97,14 @@ class BoardVerdict(NamedTuple):
 
     @property
     def word(self) -> Word:
-        """What the interval says."""
+        """The verdict that follows from the interval."""
         if self.difference.low > 0:
             return "learning wins"
         return "a rule is enough" if self.difference.high < 0 else "no clear difference"
 
 
 class Remembering(NamedTuple):
-    """What a memory is worth to a kind of players: its best score as a share of the best with any memory."""
+    """The value of a memory to rules or learners: their best score with it as a share of their best with any memory."""
 
     memory: str
     shares: dict[str, float]
@@ -118,7 +117,7 @@ class Remembering(NamedTuple):
 
     @property
     def least(self) -> float:
-        """In the scenario in which it is worth least."""
+        """The smallest share over the scenarios."""
         return min(self.shares.values())
 
 
@@ -127,27 +126,35 @@ def cells(board: Board) -> list[Cell]:
     grouped: dict[BoardEntry, dict[int, Score]] = {}
     for entry, score in board.items():
         grouped.setdefault(entry._replace(seed=0), {})[entry.seed] = score
-    found = [_cell(entry, [scores[seed] for seed in sorted(scores)]) for entry, scores in grouped.items()]
-    return sorted(found, key=lambda cell: (cell.world, -cell.mean))
+    every = [_cell(entry, [scores[seed] for seed in sorted(scores)]) for entry, scores in grouped.items()]
+    return sorted(every, key=lambda cell: (cell.world, -cell.mean))
 
 
-def verdicts(found: Iterable[Cell]) -> list[BoardVerdict]:
+def best_by_player(every: Iterable[Cell]) -> list[Cell]:
+    """Every player of every scenario with its best memory, from cells in the order of `cells`."""
+    firsts: dict[tuple[str, str], Cell] = {}
+    for cell in every:
+        firsts.setdefault((cell.scenario, cell.player), cell)
+    return list(firsts.values())
+
+
+def verdicts(every: Iterable[Cell]) -> list[BoardVerdict]:
     """The best rule against the best learner, in every scenario that has both."""
     by_world: dict[str, list[Cell]] = {}
-    for cell in found:
+    for cell in every:
         by_world.setdefault(cell.scenario, []).append(cell)
     pairs = []
-    for some in by_world.values():
-        rules, learners = ([cell for cell in some if cell.is_rule is wanted] for wanted in (True, False))
+    for of_world in by_world.values():
+        rules, learners = ([cell for cell in of_world if cell.is_rule is wanted] for wanted in (True, False))
         if rules and learners:
             pairs.append(BoardVerdict(_best(rules), _best(learners)))
     return pairs
 
 
-def remembering(found: Iterable[Cell], rules: bool) -> list[Remembering]:
-    """What each memory is worth to rules, or to learners: those of them that use a memory; the best first."""
+def remembering(every: Iterable[Cell], rules: bool) -> list[Remembering]:
+    """The value of each memory to rules, or to learners, among those that use a memory; the best first."""
     best: dict[str, dict[str, float]] = {}
-    for cell in found:
+    for cell in every:
         if cell.is_rule is rules and players.uses_memory(cell.player):
             scores = best.setdefault(cell.world, {})
             scores[cell.memory] = max(scores.get(cell.memory, 0.0), cell.mean)
@@ -162,12 +169,12 @@ def remembering(found: Iterable[Cell], rules: bool) -> list[Remembering]:
         )
         for memory in MEMORIES
     ]
-    return sorted((each for each in ranked if each.shares), key=lambda each: -each.mean)
+    return sorted((memory for memory in ranked if memory.shares), key=lambda memory: -memory.mean)
 
 
-def headline(found: list[Cell]) -> str:
+def headline(every: list[Cell]) -> str:
     """The answer in one or two sentences: where learning wins, and how often it does not."""
-    pairs = verdicts(found)
+    pairs = verdicts(every)
     if not pairs:
         return _NOTHING
     by_word = _by_word(pairs)
@@ -182,16 +189,16 @@ def headline(found: list[Cell]) -> str:
     return f"Learning wins in {wins or 'none'} of {counted(len(pairs), 'scenario')}{where}.{more}"
 
 
-def answer(found: list[Cell]) -> list[str]:
+def answer(every: list[Cell]) -> list[str]:
     """The answer in a few sentences."""
-    return [*compared(found), *best_memories(found)] if verdicts(found) else [_NOTHING]
+    return [*compared(every), *best_memories(every)] if verdicts(every) else [_NOTHING]
 
 
-def compared(found: list[Cell]) -> list[str]:
+def compared(every: list[Cell]) -> list[str]:
     """Where learning wins, where a rule is enough, and where neither is clear: a sentence each."""
-    pairs = verdicts(found)
+    pairs = verdicts(every)
     texts = {
-        "learning wins": lambda pair: f"{pair.world} ({_gain(pair)} with {pair.learner.name}{_against(pair, found)})",
+        "learning wins": lambda pair: f"{pair.world} ({_gain(pair)} with {pair.learner.name}{_against(pair, every)})",
         "a rule is enough": lambda pair: f"{pair.world} ({pair.rule.name}; learning is {_gain(pair)})",
         "no clear difference": lambda pair: f"{pair.world} ({pair.rule.name} and {pair.learner.name})",
     }
@@ -206,23 +213,20 @@ def compared(found: list[Cell]) -> list[str]:
     return [*never, *sentences]
 
 
-def best_memories(found: list[Cell]) -> list[str]:
-    """Which memory is best, for rules and for learners: a sentence each."""
+def best_memories(every: list[Cell]) -> list[str]:
+    """Which memory is best, for rules and for learners: two sentences each."""
     sentences = []
     for is_rule, who in ((True, "rules"), (False, "learners")):
-        ranked = remembering(found, is_rule)
+        ranked = remembering(every, is_rule)
         if ranked:
-            if ranked[0].memory == NONE:
-                sentences.append(
-                    f"Of the memories, remembering nothing ({NONE}) is best for {who}: on average {ranked[0].mean:.1%} "
-                    f"of what they reach with the best one."
-                )
-                continue
-            nothing = next((each.mean for each in ranked if each.memory == NONE), None)
-            beside = "" if nothing is None else f", against {nothing:.0%} if nothing is remembered"
+            best, without = ranked[0], next((memory.mean for memory in ranked if memory.memory == NONE), None)
+            name = "no memory" if best.memory == NONE else best.memory
+            against = (
+                f"; without a memory they reach {without:.0%}" if without is not None and best.memory != NONE else ""
+            )
             sentences.append(
-                f"Of the memories, {ranked[0].memory} is best for {who}: on average {ranked[0].mean:.1%} of what they "
-                f"reach with the best one{beside}."
+                f"Best memory for {who}: {name}. On average they reach {best.mean:.1%} of the score with the ideal "
+                f"memory for each scenario{against}."
             )
     return sentences
 
@@ -242,9 +246,9 @@ def _by_word(pairs: list[BoardVerdict]) -> dict[str, list[BoardVerdict]]:
     return {word: [pair for pair in pairs if pair.word == word] for word in _HEADINGS}
 
 
-def _against(pair: BoardVerdict, found: list[Cell]) -> str:
-    """Says so where a learner wins against no rule but `random`."""
-    rules = {cell.player for cell in found if cell.scenario == pair.rule.scenario and cell.is_rule}
+def _against(pair: BoardVerdict, every: list[Cell]) -> str:
+    """A remark where a learner wins against no rule but `random`."""
+    rules = {cell.player for cell in every if cell.scenario == pair.rule.scenario and cell.is_rule}
     return ", where random is the only rule" if rules == {"random"} else ""
 
 
@@ -259,7 +263,7 @@ def _gain(pair: BoardVerdict) -> str:
 
 
 def _interval(values: Floats) -> Interval:
-    """Student's interval of a mean. A single seed tells nothing of the spread, so its interval is the whole line."""
+    """Student's interval of a mean; the whole line for a single seed, which has no spread."""
     return mean_interval(values) if len(values) > 1 else Interval(-np.inf, np.inf)
 
 
@@ -268,15 +272,15 @@ def _best(some: list[Cell]) -> Cell:
 
 
 def _cell(entry: BoardEntry, scores: list[Score]) -> Cell:
-    drawn, likely = _column(scores, "score"), _column(scores, "score_most_probable")
-    is_likely = bool(likely.mean() > drawn.mean())
-    way = "_most_probable" if is_likely else ""
+    sampled, greedy = _column(scores, "score"), _column(scores, "score_most_probable")
+    is_greedy = bool(greedy.mean() > sampled.mean())
+    way = "_most_probable" if is_greedy else ""
     return Cell(
         scenario=entry.scenario,
         memory=entry.memory,
         player=entry.player,
-        scores=likely if is_likely else drawn,
-        actions=None if entry.player in RULES else "most probable" if is_likely else "drawn",
+        scores=greedy if is_greedy else sampled,
+        actions=None if entry.player in RULES else "greedy" if is_greedy else "sampled",
         gini=_mean(scores, f"gini{way}"),
         worst_off=_mean(scores, f"worst_off{way}"),
         total=_mean(scores, f"total{way}"),

@@ -43,8 +43,8 @@ $u/d$ only; otherwise $d$ is 1.
 
 **What follows.** With perfect recall, $z$ grows with $t$. The slope $1/z$ of Nash welfare falls, and beyond
 $z \approx \lambda/(1-\lambda)$ the reward asks for utility. The slope of egalitarian welfare does not fall for sums,
-but it falls as $1/d$ for averages. Whoever has more is never preferred at equal needs. A Gini coefficient above that of
-serving the largest needs is therefore never what the reward asks for.
+but it falls as $1/d$ for averages. An agent with more is never preferred at equal needs. So the reward never
+asks for a Gini coefficient above that of serving the largest needs.
 
 An agent without memory ($\gamma = 0$) is asked to serve the largest needs. With egalitarian welfare and $\lambda = 1$
 its reward is always 0, and asks for nothing.
@@ -84,7 +84,7 @@ def asked_for(run: Settings, horizons: Sequence[int], seeds: int = FEW_SEEDS) ->
 
 
 def lasting(gamma: float, discount: float) -> float:
-    """κ: how much a unit of utility adds to what is remembered, as a learner with this discount counts it."""
+    """κ: how much a unit of utility adds to the memory, as a learner with this discount counts it."""
     return (1 - discount) / (1 - discount * gamma)
 
 

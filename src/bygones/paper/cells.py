@@ -68,8 +68,8 @@ class Cells:
     """The protocol's values of those settings, as far as they are fixed."""
     scale: str = "none"
     alike: Results | None = None
-    """Runs of other observation scales that observe the same, so that the scale makes no difference."""
-    _found: dict[tuple[Any, ...], Results] = field(default_factory=dict, repr=False, compare=False)
+    """Runs of other observation scales that observe the same, so the scale makes no difference."""
+    _known: dict[tuple[Any, ...], Results] = field(default_factory=dict, repr=False, compare=False)
     """Cells that were asked for before; claims ask for the same ones again and again."""
 
     def seeds(self, metric: str, welfare: str, aggregation: str, gamma: float, horizon: int, **changes: Any) -> PerSeed:
@@ -91,18 +91,18 @@ class Cells:
         asked = {"weight": paper_weight(welfare, aggregation), **self.protocol, **changes}
         asked |= {"welfare": welfare, "aggregation": aggregation, "gamma": gamma, "horizon": horizon}
         key = tuple(asked.items())
-        if key not in self._found:
-            self._found[key] = self._look_up(asked)
-        check_enough(len(self._found[key]), where)
-        return self._found[key]
+        if key not in self._known:
+            self._known[key] = self._look_up(asked)
+        check_enough(len(self._known[key]), where)
+        return self._known[key]
 
     def _look_up(self, asked: Mapping[str, Any]) -> Results:
         if not set(asked) <= set(self.results.table.column_names):
             return Results(self.results.table.slice(0, 0))
         places = [self.results] if self.alike is None else [self.results, self.alike]
-        found = pa.concat_tables([_finished(place.where(**asked)).table for place in places])
-        _, first = np.unique(found.column("seed").to_numpy(), return_index=True)
-        return Results(found.take(first))
+        runs = pa.concat_tables([_finished(place.where(**asked)).table for place in places])
+        _, first = np.unique(runs.column("seed").to_numpy(), return_index=True)
+        return Results(runs.take(first))
 
 
 def check_enough(n_seeds: int, where: str) -> None:

@@ -4,7 +4,7 @@ Each column carries its meaning in the Parquet files themselves, as Arrow metada
 them, by these rules:
 
 - A file of another `FORMAT` is refused. `FORMAT` goes up only when a column changes its meaning or its type.
-- A setting added to `bygones.learn.Settings` needs a default, a plain value, that stands for what was done before the
+- A setting added to `bygones.learn.Settings` needs a default, a plain value, that stands for the behaviour before the
   setting existed; that default never changes. A file without the column reads as if it held the default.
 - A column of provenance added later reads as null where a file lacks it (`ADDED_LATER`).
 - A setting that this version does not know, written by a later version, is refused: without it, two runs that differ
@@ -37,8 +37,8 @@ METRICS = {
 """The metrics of an episode; their means over the last episodes of a run are the columns `final_…`."""
 
 WAYS = {
-    "sampled": "with actions drawn from the final policy",
-    "deterministic": "with the most probable actions of the final policy",
+    "sampled": "with actions sampled from the final policy",
+    "deterministic": "with greedy actions of the final policy",
 }
 """How a policy plays when it has been trained; its metrics, means over episodes, are `sampled_…`, `deterministic_…`."""
 

@@ -1,7 +1,7 @@
 r"""The dual of the best welfare, and the weights that minimise it on a sample of needs.
 
-`bygones.paper.optimum` has the mathematics, and certifies what is found here: its bounds hold for any weights, so the
-search for them need not be exact.
+`bygones.paper.optimum` has the mathematics, and certifies the weights of this module: its bounds hold for any weights,
+so the search for them need not be exact.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def curve_of(judge: Welfare) -> AlphaFair:
 def _best_mixture(by_rank: Floats, reached: Callable[[Floats], Floats]) -> Floats:
     """The mixture w of the orders of g with the least h(w), by spectral projected gradients.
 
-    A step is as long as the last one's curvature says (Barzilai and Borwein), and is halved until h is below its
+    A step is as long as the last one's curvature suggests (Barzilai and Borwein), and is halved until h is below its
     largest value of late. The best g·u over all orders gives the smallest utility the largest weight, so w·u less that
     is how far w may be from the best on this sample.
     """
@@ -102,7 +102,7 @@ def _best_mixture(by_rank: Floats, reached: Callable[[Floats], Floats]) -> Float
 
 
 def _nearest_mixture(point: Floats, by_rank: Floats) -> Floats:
-    """The point's projection onto the mixtures of the orders of g: an isotonic regression of what is in excess."""
+    """The point's projection onto the mixtures of the orders of g: an isotonic regression of the excess."""
     order = np.argsort(-point)
     excess = optimize.isotonic_regression(point[order] - by_rank, increasing=False).x
     nearest = np.empty_like(point)

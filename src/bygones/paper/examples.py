@@ -1,7 +1,7 @@
 r"""The paper's two examples: Alice and Bob share a cake and a donut at every step.
 
-At each step both items are allocated so that the welfare of the remembered utilities $W(Z^t \mid \mathcal{A})$ is
-highest (equation 5). In Example 1 both agents take part from the start. In Example 2 Bob joins after ten steps, during
+At each step both items are allocated to maximise the welfare of the memory $W(Z^t \mid \mathcal{A})$
+(equation 5). In Example 1 both agents take part from the start. In Example 2 Bob joins after ten steps, during
 which Alice receives everything. What happens next depends on the memory, as Figure 1 shows.
 
 Ties go to the allocation that is better under leximin, then to a seeded random draw, never to the first in the list.
@@ -10,7 +10,7 @@ Ties go to the allocation that is better under leximin, then to a seeded random 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,7 +18,9 @@ import numpy as np
 
 from bygones import decay, welfare
 from bygones._arrays import Floats, Ints, check_count
+from bygones._text import counted
 from bygones.allocation.ties import best_of
+from bygones.document.document import Answer, Column, Document, Table
 from bygones.memory import Discounted, Instantaneous, Memory, PerfectRecall
 from bygones.welfare import Welfare
 
@@ -50,13 +52,13 @@ EXAMPLES = {"example-1": EXAMPLE_1, "example-2": EXAMPLE_2}
 """The examples by the names used on the command line."""
 
 FIGURE_1_MEMORIES: dict[str, Memory] = {
-    "instantaneous": Instantaneous(),
-    "γ = 0.9": Discounted(gamma=0.9),
-    "γ = 0.95": Discounted(gamma=0.95),
-    "γ = 0.99": Discounted(gamma=0.99),
-    "perfect recall": PerfectRecall(),
+    "no memory": Instantaneous(),
+    "half-life 6.6 (γ = 0.9)": Discounted(gamma=0.9),
+    "half-life 13.5 (γ = 0.95)": Discounted(gamma=0.95),
+    "half-life 69 (γ = 0.99)": Discounted(gamma=0.99),
+    "perfect recall (half-life inf)": PerfectRecall(),
 }
-"""The memories compared in Figure 1, by their labels there."""
+"""The memories compared in Figure 1, by their labels; half-lives are in steps."""
 
 TABLE_1_GAMMAS = (0.80, 0.90, 0.95, 0.97, 0.99)
 """The discount factors in Table 1."""
@@ -103,6 +105,40 @@ class ExampleHistory:
             "cumulative": self.cumulative.tolist(),
             "remembered": self.remembered.tolist(),
         }
+
+
+@dataclass(frozen=True)
+class ExampleComparison(Answer):
+    """An example under several memories.
+
+    Attributes:
+        name: of the example, as in `EXAMPLES`.
+        histories: what happened, by the name of the memory; at least one.
+        welfare: the name of the welfare function.
+    """
+
+    name: str
+    histories: Mapping[str, ExampleHistory]
+    welfare: str
+
+    def document(self) -> Document:
+        """The totals and leads at the end, with a row per memory."""
+        first = next(iter(self.histories.values()))
+        agents = first.example.agents
+        names = (*agents, f"{agents[0]}'s lead", "in memory")
+        columns: list[Column | str] = ["memory", *(Column(name, measure="utility") for name in names)]
+        note = f"Total utilities, and {agents[0]}'s lead in total utility and in the memory."
+        rows = [
+            [
+                memory,
+                *history.cumulative[-1].tolist(),
+                float(history.difference[-1]),
+                float(history.perceived_difference[-1]),
+            ]
+            for memory, history in self.histories.items()
+        ]
+        title = f"{self.name.replace('-', ' ').capitalize()} after {counted(len(first.owners), 'step')}"
+        return Document(f"{title}, {self.welfare} welfare", [Table("", columns, rows, note=note)], "Example")
 
 
 class Table1Row(NamedTuple):

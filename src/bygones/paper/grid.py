@@ -34,7 +34,7 @@ MEMORY_LABELS = {0.0: "myopic", 1.0: "perfect recall"}
 
 
 SCALES = {
-    "none": "memory as it is",
+    "none": "unscaled memory",
     "fixed": "memory divided by a constant",
     "window": "memory divided by its largest possible value",
     "expected": "memory divided by its expected value",
@@ -145,7 +145,7 @@ def memory_label(gamma: float) -> str:
 def identity(settings: Settings) -> str:
     """The name of a run: 16 hexadecimal digits that two runs share only if all their settings are equal.
 
-    A setting added after format 1 counts only where it differs from its default, so that adding one does not change
+    A setting added after format 1 counts only where it differs from its default, so adding one does not change
     the names of earlier runs.
     """
     columns = {name: [value] for name, value in settings.to_dict().items()}

@@ -7,9 +7,9 @@ a claim states. Two p-values decide it: `p_holds`, the chance of such seeds if t
 A claim asks for several things. It holds only if every one of them is shown at the claim's level; no correction is
 needed for that, because all must be shown (an intersection-union test). It fails if at least one is contradicted, and
 there chance has many occasions: `p_fails` is corrected by Holm's method over everything that the claim asks for under
-an observation scale, so that a true claim is called false with a probability of at most the level. Holm's method is
-exact under any dependence, which seeds and cells that are shared between comparisons require. Where a claim says that
-some memory does, the memories are tried with Bonferroni's correction. Otherwise the seeds cannot tell.
+an observation scale, so a true claim is called false with a probability of at most the level. Holm's method is
+exact under any dependence, which seeds and cells that are shared between comparisons require. Where a claim is about
+some memory, the memories are tried with Bonferroni's correction. Otherwise the seeds cannot tell.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ APART = 0.05
 
 HOLDS, FAILS, CANNOT_TELL = "holds", "fails", "cannot tell"
 DOES_NOT_ARISE = "does not arise"
-"""Said where what a claim is about is shown not to occur, so that there is nothing to judge."""
+"""The verdict where the situation that a claim describes is shown not to occur."""
 TOO_FEW = "too few"
 DEPENDS_ON_WELFARE = "depends on the welfare function"
 DEPENDS_ON_SCALE = "depends on the observation scale"
@@ -185,11 +185,11 @@ class ScaleVerdict(NamedTuple):
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """Every comparison that was made."""
-        return tuple(made for each in self.by_welfare.values() for made in each.comparisons)
+        return tuple(comparison for each in self.by_welfare.values() for comparison in each.comparisons)
 
 
 class DoesNotArise(Exception):  # noqa: N818 - nothing went wrong
-    """What a claim is about is not shown to occur; it does not arise if all of these comparisons contradict it."""
+    """The situation of a claim is not shown to occur; it does not arise if all of these comparisons contradict it."""
 
     def __init__(self, reason: str, comparisons: Sequence[Comparison]) -> None:
         super().__init__(reason)
@@ -199,7 +199,7 @@ class DoesNotArise(Exception):  # noqa: N818 - nothing went wrong
 def combined(words: Sequence[str], depends: str) -> str:
     """One word for several: theirs if it is the same, `depends` if decided ones differ, else that one cannot tell.
 
-    Where a claim does not arise, it has no say, unless it arises nowhere.
+    Where a claim does not arise, it does not count, unless it arises nowhere.
     """
     decided = {word for word in words if word not in (CANNOT_TELL, DOES_NOT_ARISE)}
     if len(decided) > 1:
@@ -221,11 +221,11 @@ class Claim:
     """A statement that results can show to be true or false.
 
     Attributes:
-        name: C1 to C13 for the paper's claims, with a letter where one of them says two things; B1, … for ours.
+        name: C1 to C13 for the paper's claims, with a letter where one of them makes two statements; B1, … for ours.
         text: the claim in one sentence.
-        quotes: what the paper says; none for a statement of our own.
+        quotes: the paper's sentences; none for our own statements.
         criterion: what must be true of results.
-        known: what was known when the criterion was written, and what was changed because of it.
+        known: the results known when the criterion was written, and the changes because of them.
         asks: what the claim asks for under a welfare function.
         welfares: the welfare functions that the claim is about.
         scales: the observation scales that the claim is about; None is all.
@@ -273,19 +273,19 @@ def verdicts(claim: Claim, cells: Cells) -> ScaleVerdict:
         except NotEnoughRunsError as error:
             undecided[welfare] = Verdict(CANNOT_TELL, str(error), ())
         except DoesNotArise as error:
-            shown = all(made.outcome is False for made in error.comparisons)
+            shown = all(comparison.outcome is False for comparison in error.comparisons)
             undecided[welfare] = Verdict(DOES_NOT_ARISE if shown else CANNOT_TELL, str(error), error.comparisons)
     adjusted = iter(holm([each.p_fails for some in asked.values() for each in some]))
     decided = {
         welfare: _verdict([_decided(each, next(adjusted), claim.level) for each in some])
         for welfare, some in asked.items()
     }
-    found = decided | undecided
-    return ScaleVerdict({welfare: found[welfare] for welfare in claim.welfares})
+    by_welfare = decided | undecided
+    return ScaleVerdict({welfare: by_welfare[welfare] for welfare in claim.welfares})
 
 
 class _Decided(NamedTuple):
-    """One thing that a claim asks for, whether it is shown (None: the seeds cannot tell), and what was compared."""
+    """One thing that a claim asks for, whether it is shown (None: the seeds cannot tell), and its comparisons."""
 
     outcome: bool | None
     comparisons: tuple[Comparison, ...]
@@ -296,14 +296,19 @@ def _decided(asked: Asked, p_adjusted: float, level: float) -> _Decided:
     if isinstance(asked, Comparison):
         return _Decided(outcome, (asked._replace(p_adjusted=p_adjusted, outcome=outcome),))
     correction = p_adjusted / asked.p_fails if asked.p_fails else 1.0
-    made = []
+    comparisons = []
     for number, alternative in enumerate(asked.alternatives, 1):
         for each in alternative:
             p_each = min(1.0, each.p_fails * len(alternative) * correction)
-            found = _outcome(len(asked.alternatives) * each.p_holds, p_each, level)
+            of_each = _outcome(len(asked.alternatives) * each.p_holds, p_each, level)
             place = (number, len(asked.alternatives))
-            made.append(each._replace(alternative=place, p_adjusted=p_each, outcome=found))
-    return _Decided(outcome, tuple(made))
+            comparisons.append(each._replace(alternative=place, p_adjusted=p_each, outcome=of_each))
+    return _Decided(outcome, tuple(comparisons))
+
+
+def outcome(comparison: Comparison, level: float = LEVEL) -> bool | None:
+    """Whether a single comparison is shown (True), contradicted (False), or cannot be told (None)."""
+    return _outcome(comparison.p_holds, comparison.p_fails, level)
 
 
 def _outcome(p_holds: float, p_fails: float, level: float) -> bool | None:
@@ -313,19 +318,19 @@ def _outcome(p_holds: float, p_fails: float, level: float) -> bool | None:
 
 
 def _verdict(decided: Sequence[_Decided]) -> Verdict:
-    made = tuple(each for one in decided for each in one.comparisons)
+    comparisons = tuple(each for one in decided for each in one.comparisons)
     false = [one for one in decided if one.outcome is False]
     unknown = [one for one in decided if one.outcome is None]
     if false:
-        return Verdict(FAILS, _some(false, len(decided)), made)
+        return Verdict(FAILS, _some(false, len(decided)), comparisons)
     if unknown:
-        return Verdict(CANNOT_TELL, _some(unknown, len(decided)), made)
-    return Verdict(HOLDS, f"all {len(decided)} shown" if len(decided) > 1 else "shown", made)
+        return Verdict(CANNOT_TELL, _some(unknown, len(decided)), comparisons)
+    return Verdict(HOLDS, f"all {len(decided)} shown" if len(decided) > 1 else "shown", comparisons)
 
 
 def _some(decided: Sequence[_Decided], of: int) -> str:
-    outcome, made = decided[0]
-    first = min(made, key=lambda each: (each.outcome is not outcome, each.outcome is True))
+    outcome, comparisons = decided[0]
+    first = min(comparisons, key=lambda each: (each.outcome is not outcome, each.outcome is True))
     return f"{len(decided)} of {of}, first: {first}"
 
 

@@ -59,11 +59,11 @@ SAMPLES = 1_000_000
 CHOOSING_SAMPLES = 2**16
 """The number of quasi-random draws on which the weights are chosen; they need only be evenly spread."""
 CHUNK = 2**16
-"""Draws are processed in chunks of this size, so that memory use does not grow with their number."""
+"""Draws are processed in chunks of this size, so memory use does not grow with their number."""
 GINI_STEPS = 100_000
 """Steps over which the Gini of episodes is averaged, five episodes at least."""
 JITTER = 1e-3
-"""Relative noise on the needs as the policy sees them. It breaks ties, so that of two agents whose weighted needs are
+"""Relative noise on the needs as the policy sees them. It breaks ties, so of two agents whose weighted needs are
 always equal a policy can serve either with any probability. Its cost is part of the gap."""
 
 
@@ -115,7 +115,7 @@ class Optimum:
         """A lower bound on the policy's welfare, with confidence."""
         by_rank = weights_by_rank(self.welfare, len(self.weights))
         if by_rank is None:
-            # Whoever never received anything has no error, and where there is no shift, no slope.
+            # An agent that never received anything has no error, and where there is no shift, no slope.
             reached = np.where(self.utilities > 0, self.steps * self.utilities, math.inf)
             slopes = curve_of(self.welfare).slope(reached)
             return self.value - self._quantile * _error(self.steps * slopes, self.covariance)

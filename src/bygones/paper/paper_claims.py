@@ -1,15 +1,15 @@
-"""The paper's claims C1 to C13: its sentences, our criterion for each, and what was known when it was written.
+"""The paper's claims C1 to C13: its sentences, our criterion for each, and the results known when it was written.
 
-A claim that says two things is two claims, such as C4a and C4b. The sentences are quoted as they stand in the paper,
-without its markup. A criterion may name thresholds of `bygones.paper.criteria` in backticks, such as `MARGIN`; readers
-are shown their values.
+A claim that says two things is two claims, such as C4a and C4b. The sentences are quoted verbatim, without markup. A
+criterion may name thresholds of `bygones.paper.criteria` in backticks, such as `MARGIN`; readers are shown their
+values.
 
 The criteria in this file were written after the 10,950 runs of `evidence/grid` under five observation scales had been
 seen, and before any other run: not the runs with more than ten seeds, not those under running normalisation, not those
-of the symmetric policy, and no evaluation of a finished policy. `known` says for each claim what had been seen and what
-was changed. One change concerns all of them. Until then, means were judged by percentile bootstrap intervals, of which
-only 89% in place of 95% cover the mean of ten seeds, and fewer where seeds split into two groups. Now medians of
-differences within seeds are judged by exact tests. The thresholds `FAIR_SHARE`, `MARGIN`, `MYOPIC_UTILITY`,
+of the symmetric policy, and no evaluation of a finished policy. `known` lists for each claim the runs that had been
+seen and the changes. One change concerns all of them. Until then, means were judged by percentile bootstrap intervals,
+of which only 89% in place of 95% cover the mean of ten seeds, and fewer where seeds split into two groups. Now medians
+of differences within seeds are judged by exact tests. The thresholds `FAIR_SHARE`, `MARGIN`, `MYOPIC_UTILITY`,
 `LOOKS_FINE` and `GROWS` are those of before, which come from the paper's wording; *fair* had been changed from a fixed
 Gini of 0.11 to its present meaning after two runs at T = 100.
 """
@@ -126,7 +126,7 @@ PAPER_CLAIMS = (
         criterion="Additive: at least one of γ = 0.9, 0.99 and 0.999 has a Gini below `FAIR_SHARE` of the myopic "
         "agent's at every horizon.",
         known="Before, C4 asked this of every γ. The authors call the choice of γ critical two sentences later, so the "
-        "weaker reading is theirs as well and now stands beside the stronger one (C4b). Seen: by means true at all "
+        "weaker reading is theirs as well and is now judged next to the stronger one (C4b). Seen: by means true at all "
         "five scales.",
         asks=criteria.c4a,
     ),
@@ -317,8 +317,8 @@ PAPER_CLAIMS = (
         "sufficient time” is not an observation, so it is not judged. Seen: all runs of a million steps, and ten seeds "
         "of ten million in every cell. Changed after that, and before more seeds of ten million steps: the horizons "
         "were chosen beforehand, by whether the same runs show perfect recall to be unfair, and a horizon where they "
-        "cannot tell was passed over in silence. Now both halves must be shown at one horizon. This opened the claim "
-        "under egalitarian welfare, memory as it is, where it had failed.",
+        "cannot tell was skipped without notice. Now both halves must be shown at one horizon. This opened the claim "
+        "under egalitarian welfare, unscaled memory, where it had failed.",
         asks=criteria.c13a,
     ),
     Claim(
@@ -326,7 +326,7 @@ PAPER_CLAIMS = (
         text="Where perfect recall performs poorly, it needs more steps than past-discounting, and more as T grows.",
         quotes=(_CATCHING_UP,),
         criterion="Additive, at T = 5000 and 10000: perfect recall is fair after a million steps, or it takes more "
-        "steps than γ = 0.99 until it is fair and stays so (ten million for either if it ends unfair), by more than "
+        "steps than γ = 0.99 until it is fair and stays fair (ten million for either if it ends unfair), by more than "
         "the steps between two points of its curve; and for each seed the steps until it is fair grow with the "
         "horizon: their rank correlation is above `GROWS`. It does not arise if perfect recall is shown to be fair "
         "after a million steps at both.",
@@ -335,7 +335,7 @@ PAPER_CLAIMS = (
         "seeds of ten million steps: steps were counted until a run was first fair, but a policy that still acts at "
         "random is fair, so nearly every run counted as fair at the first point of its curve, which in runs of ten "
         "million steps is later; and horizons were chosen beforehand, as in C13a. The second change opened the claim "
-        "under egalitarian welfare, memory as it is, where it had held.",
+        "under egalitarian welfare, unscaled memory, where it had held.",
         asks=criteria.c13b,
     ),
 )

@@ -1,8 +1,8 @@
 """What trained policies are worth: while they learn, and once they are finished.
 
 The paper's metric is measured in the last tenth of training, while the policy still learns and draws its actions. A
-finished policy can go on drawing its actions, or take the most probable one at every step. Every cell of the grid is
-measured in all three ways, for the paper's network and for the symmetric one, which are never joined.
+finished policy can go on sampling its actions, or be greedy and take the most probable one at every step. Every cell of
+the grid is measured in all three ways, for the paper's network and for the symmetric one, which are never joined.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from bygones.paper.results import Results
 from bygones.paper.statistics import Interval, median_interval
 from bygones.paper.untrained import RULES, reached
 
-WAYS = {"final": "in training", "sampled": "drawn actions", "deterministic": "most probable actions"}
+WAYS = {"final": "in training", "sampled": "sampled actions", "deterministic": "greedy actions"}
 """The ways to measure a policy: the beginning of its columns, and their meaning."""
 
 MEASURED = {"gini": "Gini coefficient", "utility_least": "utility per step of the worst-off agent"}
 """The metrics that are given for every cell."""
 
 NETWORK = ("policy", "agent_features", "observation_scale", "fixed_scale")
-"""The settings that say which network decides, and what it sees of the memory."""
+"""The settings of the network, and of its view of the memory."""
 
 
 class OverSeeds(NamedTuple):

@@ -28,7 +28,7 @@ class GridProgress(NamedTuple):
     seconds: float
     """Seconds since the start."""
     steps_per_second: float
-    """Measured from the first report, so that starting and compiling do not count; NaN until it is known."""
+    """Measured from the first report, so starting and compiling do not count; NaN until it is known."""
     running: tuple[str, ...]
     """The runs that are being trained."""
     gini: dict[str, float]

@@ -21,7 +21,7 @@ CHECKOUT = Path(__file__).parents[3]
 
 @dataclass(frozen=True)
 class Provenance:
-    """What is written beside every run.
+    """The origin of a run, which is stored with it.
 
     Attributes:
         software: versions of Python and of the packages that decide the numbers.
@@ -37,7 +37,7 @@ class Provenance:
 
 
 def here(place: str, command: str | None = None) -> Provenance:
-    """The provenance of what is computed at a place; the command is this process's own unless another is given."""
+    """The provenance of results from a place; the command is this process's own unless another is given."""
     own = f"{_program()} {shlex.join(sys.argv[1:])}"
     return Provenance(software_versions(), hardware(place), redacted(own if command is None else command), commit())
 

@@ -6,7 +6,7 @@ losing old files, is `bygones.paper.columns`.
 
 A batch is one file. It is written under another name and renamed once it is complete and on disk, so after a power cut
 or a `kill -9` a batch is either there or not. One process at a time writes to a folder; a second one is refused. Files
-carry checksums, and the names of runs are computed again when they are read, so damage is reported instead of read.
+carry checksums, and the names of runs are computed again on reading, so damage is reported instead of read.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from bygones._csv import shield
 from bygones._files import UNFINISHED, replacing
 from bygones._registry import no_imports
 from bygones._text import counted
-from bygones.document.document import Answer, Document
+from bygones.document.document import Answer, Cell, Column, Document, Table
 from bygones.learn.locks import locked
 from bygones.learn.settings import Settings
 from bygones.paper import parquet
 from bygones.paper.columns import CURVE_POINTS, CURVES, FORMAT, METRICS, SCHEMA, SETTINGS, WAYS, in_this_layout
-from bygones.paper.grid import identities, identity
+from bygones.paper.grid import identities, identity, memory_label
 from bygones.paper.provenance import Provenance
 
 if TYPE_CHECKING:
@@ -45,6 +45,18 @@ if TYPE_CHECKING:
     import polars
 
     from bygones.learn.evaluation import Played
+
+GRID_COLUMNS = ("observation_scale", "welfare", "aggregation", "horizon", "gamma", "weight")
+"""The settings that the paper's grid varies, in the order of tables."""
+
+_NAMES = {"observation_scale": "observation scale", "horizon": "T", "gamma": "memory", "weight": "λ"}
+_MEANS = {
+    "final_gini": "Gini", "final_welfare": "fairness", "final_utility_per_step": "utility",
+    "sampled_gini": "sampled", "deterministic_gini": "greedy",
+}  # fmt: skip
+"""The columns whose means a document shows: those of training, then those of evaluation."""
+_OF_TRAINING = "Gini, fairness score and utility per step are means over the last episodes of training."
+_OF_THE_POLICY = "Sampled and greedy: the Gini of the trained policy with such actions."
 
 SAME_RUNS = ("0.1", "0.2")
 """Versions whose runs are the same, seed by seed: the evidence was run before the number was raised to 0.2."""
@@ -54,7 +66,7 @@ _WRITING = "is writing to this folder: wait for it to finish or choose another f
 
 @dataclass(frozen=True)
 class RunResult:
-    """The result of a run, as it is stored.
+    """The stored result of a run.
 
     Attributes:
         settings: the settings of the run.
@@ -62,7 +74,7 @@ class RunResult:
         curves: `steps`, and the values at these steps of every other curve in `CURVES`.
         seconds: how long the run took; in a batch, its share of the batch's time.
         stopped_at: the step at which the loss was no longer finite; None if it always was.
-        played: what the final policy came to in episodes of its own; None if it played none.
+        played: the final policy's results in separate episodes; None if it played none.
     """
 
     settings: Settings
@@ -105,10 +117,36 @@ class Results(Answer):
         return f"<Results of {counted(len(self), 'run')}>"
 
     def document(self) -> Document:
-        """The results as people read them."""
-        from bygones.paper.results_card import document
-
-        return document(self)
+        """Means over seeds, with one row for each combination of settings."""
+        title = counted(len(self), "run")
+        if not len(self):
+            return Document(title, label="Results")
+        settings = self.table.select([name for name in SETTINGS if name != "seed"]).to_pylist()
+        cells: dict[tuple[str, ...], list[int]] = {}
+        for run, row in enumerate(settings):
+            cells.setdefault(tuple(map(setting_text, row.values())), []).append(run)
+        order = [*GRID_COLUMNS, *(name for name in settings[0] if name not in GRID_COLUMNS)]
+        varied = [name for name in order if len({setting_text(row[name]) for row in settings}) > 1]
+        shown = [name for name in _MEANS if self._column(name).null_count < len(self)]
+        metrics = [self[name].astype(float) for name in shown]
+        rows = [
+            [
+                *(_setting_cell(name, settings[runs[0]][name]) for name in varied),
+                len(runs),
+                *(float(values[runs].mean()) for values in metrics),
+            ]
+            for runs in sorted(cells.values(), key=lambda runs: [_sortable(settings[runs[0]][name]) for name in varied])
+        ]
+        shared = [f"{name}={setting_text(settings[0][name])}" for name in GRID_COLUMNS if name not in varied]
+        note = " ".join([_OF_TRAINING, *([_OF_THE_POLICY] if "sampled_gini" in shown else [])])
+        # On a narrow terminal the metrics give way before the settings, and the last settings before the first.
+        ways = [len(shown) + len(varied) - j if j > 2 else 0 for j in range(len(varied))]
+        columns = [
+            *(Column(_NAMES.get(name, name), way) for name, way in zip(varied, ways, strict=True)),
+            Column("runs"),
+            *(Column(_MEANS[name], len(shown) - j if j else 0) for j, name in enumerate(shown)),
+        ]
+        return Document(", ".join([title, *shared]), [Table("", columns, rows, note=note)], "Results")
 
     def __getitem__(self, name: str) -> np.ndarray:
         values: np.ndarray = self._column(name).to_numpy()
@@ -216,6 +254,22 @@ def _values(name: str, accepted: Collection[Any], kind: pa.DataType) -> pa.Array
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         values = ", ".join(map(repr, accepted))
         raise ValueError(f"{name} is a column of type {kind}, so it cannot be {values}") from None
+
+
+def setting_text(value: object) -> str:
+    """A setting as written on the command line."""
+    return f"{value:g}" if isinstance(value, float) else (value if isinstance(value, str) else json.dumps(value))
+
+
+def _setting_cell(name: str, value: Any) -> Cell:
+    """A setting in a table; weights and lists are exact, as on the command line."""
+    if name == "gamma":
+        return memory_label(value)
+    return value if isinstance(value, int | str) else setting_text(value)
+
+
+def _sortable(value: object) -> tuple[bool, Any]:
+    return (value is None, str(value) if isinstance(value, list) or value is None else value)
 
 
 def merge(places: Sequence[Path | str], out: Path | str, **wanted: Any) -> Results:

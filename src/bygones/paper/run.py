@@ -1,6 +1,6 @@
 """Trains the runs of a plan that a folder does not hold yet, and stores every batch as soon as it is finished.
 
-Needs only JAX, NumPy and PyArrow, so that it also runs on bare machines with accelerators:
+Needs only JAX, NumPy and PyArrow, so it also runs on bare machines with accelerators:
 `python -m bygones.paper.run --size paper --observation-scale window --out results/window`.
 """
 
@@ -60,7 +60,7 @@ class Estimate(NamedTuple):
 
 
 class Stopped(KeyboardInterrupt):
-    """The plan was stopped by Ctrl-C; says what is kept and how to go on."""
+    """The plan was stopped by Ctrl-C; the message is about the stored runs and how to go on."""
 
 
 def execute(
@@ -88,9 +88,9 @@ def execute(
         batch: most runs in an accelerator batch. Each batch is kept when it is done.
         address: of a Ray cluster, which is then where it runs; without, and with no `RAY_ADDRESS` in the environment,
             Ray runs on this machine.
-        command: how to run this again, kept beside the results; by default this process's own command.
-        evaluation_episodes: how many episodes each policy plays when it has been trained, both with actions drawn and
-            with the most probable ones (the columns `sampled_…` and `deterministic_…`); 0 for none.
+        command: how to run this again, kept with the results; by default this process's own command.
+        evaluation_episodes: how many episodes each policy plays after training, both with sampled and with
+            greedy actions (the columns `sampled_…` and `deterministic_…`); 0 for none.
         keep_policies: whether to save each policy too, as `policies/RUN.safetensors` in the folder. Without it, the
             settings of a run, seed included, are what it takes to train the policy again.
         trainer: what trains; the learner, except in tests.
@@ -225,17 +225,17 @@ def _trained(
             heard(position, news.steps, _latest(curves["gini"]))
 
     if place == "accelerator":
-        found = backends.in_batches(runs, progress, most=batch, trainer=trainer)
+        batches = backends.in_batches(runs, progress, most=batch, trainer=trainer)
     elif place == "ray":
-        found = backends.on_ray(runs, progress, address=address, trainer=trainer)
+        batches = backends.on_ray(runs, progress, address=address, trainer=trainer)
     else:
-        found = backends.in_processes(runs, progress, workers=workers, trainer=trainer)
+        batches = backends.in_processes(runs, progress, workers=workers, trainer=trainer)
     try:
-        with closing(found):
-            for _, results, seconds in found:
+        with closing(batches):
+            for _, results, seconds in batches:
                 yield results, seconds
     except WorkerDiedError as error:
-        raise OSError(f"{error}; what was finished is kept") from None
+        raise OSError(f"{error}; the finished runs are kept") from None
 
 
 def _kept(result: TrainResult, seconds: float) -> RunResult:
@@ -244,7 +244,7 @@ def _kept(result: TrainResult, seconds: float) -> RunResult:
 
 
 def _save_policies(results: Sequence[TrainResult], folder: Path) -> None:
-    """Before their results are written, so that every run in the results has its policy."""
+    """Before their results are written, so every run in the results has its policy."""
     folder.mkdir(exist_ok=True)
     for result in results:
         result.policy.save(folder / f"{identity(result.settings)}.safetensors")

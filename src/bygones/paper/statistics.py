@@ -1,10 +1,10 @@
 """Statistics of a handful of seeds that are exact whatever the shape of their distribution.
 
 Near collapse, outcomes have two humps: some seeds learn, the others do not. A mean then describes no run, and no
-interval around it covers as often as it says: a second hump with a tenth of the runs is missed by ten seeds in every
+interval around it covers as often as stated: a second hump with a tenth of the runs is missed by ten seeds in every
 third experiment. What ten seeds do tell exactly is how often something happens. So a quantity is computed for each seed
 and judged by its median over seeds: the sign test gives p-values, and order statistics give the interval. Both need
-only that seeds are independent. Means, which the paper plots, are given beside, with Student's interval.
+only that seeds are independent. Means, which the paper plots, are given as well, with Student's interval.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def holm(chances: Sequence[float]) -> list[float]:
 
 
 def mean_interval(values: AnyArray, confidence: float = CONFIDENCE) -> Interval:
-    """Student's interval of a mean. It covers as it says for a single hump, not for two: see the module."""
+    """Student's interval of a mean. Its coverage is right for a single hump, not for two: see the module."""
     values = _seeds("values", values)
     mean, error = float(values.mean()), standard_error(values)
     if len(values) < 2 or error == 0:

@@ -1,7 +1,7 @@
-"""What rules that need no training reach in the problem of a run, and whether learning is worth it there.
+"""The results of rules that need no training in the problem of a run, and whether learning is worth it there.
 
-A rule has the memory, welfare, agents and horizon of the run that it stands beside, and is measured as runs are: by the
-Gini coefficient, the welfare and the utilities of whole episodes. What the rules reach in the paper's problem was
+A rule has the memory, welfare, agents and horizon of the run that it is compared with, and is measured as runs are: by
+the Gini coefficient, the welfare and the utilities of whole episodes. What the rules reach in the paper's problem was
 simulated once (`python -m benchmarks.untrained`) and is part of the evidence; other problems are simulated when asked.
 """
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from bygones.paper.results import Results
 
 RULES = ("prices", "calibrated", "one-step", "proportional-fair", "random")
-"""The rules that are shown beside trained policies, by their names in `bygones.simulation.POLICIES`."""
+"""The rules that are compared with trained policies, by their names in `bygones.simulation.POLICIES`."""
 SEEDS, FEW_SEEDS = 5, 2
 """How many episodes the evidence holds, and how many are simulated for a problem that it does not hold."""
 STORED = Path("rules/untrained.json")
-"""Where the evidence is, beside the folder of the shipped runs."""
+"""The file of evidence, next to the folder of the shipped runs."""
 MARGIN = 0.005
 """Learning is worth it if it reaches this much more of the best possible welfare than the best rule."""
 
@@ -42,7 +42,7 @@ PROBLEM = ("welfare", "n_agents", "n_resources", "n_advantaged", "gamma")
 
 
 class Reached(NamedTuple):
-    """What a rule reaches in an episode, in the metrics of runs."""
+    """The results of a rule in an episode, in the metrics of runs."""
 
     gini: float
     welfare: float
@@ -52,7 +52,7 @@ class Reached(NamedTuple):
 
 
 def reached(rule: str, run: Settings, horizons: Sequence[int]) -> dict[int, Reached]:
-    """What a rule reaches in the problem of a run at these horizons, as means over episodes."""
+    """The results of a rule in the problem of a run at these horizons, as means over episodes."""
     stored = _stored(evidence_folder().parent / STORED)
     problem = Settings(**{name: getattr(run, name) for name in PROBLEM})
     keys = {horizon: (rule, problem, horizon) for horizon in horizons}
@@ -79,7 +79,7 @@ def as_reached(received: Floats, run: Settings, horizon: int) -> Reached:
 def simulated(rule: str, run: Settings, horizons: Sequence[int], seeds: int = FEW_SEEDS) -> dict[int, Floats]:
     """What every agent received in episodes of these horizons, one row per seed.
 
-    Rules do not know the horizon, so that a short episode is the beginning of a long one.
+    Rules do not know the horizon, so a short episode is the beginning of a long one.
     """
     problem, needs = run.problem(), advantaged(run.n_agents, run.n_advantaged)
     welfare = "log_nash" if run.welfare == "nash" else run.welfare
@@ -97,7 +97,7 @@ class Best(NamedTuple):
 
 
 class Worth(NamedTuple):
-    """Whether learning is worth it in a problem: the best rule beside the best of the trained policies."""
+    """Whether learning is worth it in a problem: the best rule and the best of the trained policies."""
 
     welfare: str
     horizon: int

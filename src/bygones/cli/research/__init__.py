@@ -1,1 +1,1 @@
-"""Commands of the paper's experiment and of the leaderboard, which stand beside the product."""
+"""Commands of the paper's experiment and of the leaderboard."""

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from tyro.conf import arg
 
-from bygones._text import counted, listed
 from bygones.cli.arguments import Json, optional
-from bygones.cli.console import print_json, print_paths, print_sentences, print_table, progress
+from bygones.cli.console import print_document, print_json, print_paths, progress
 from bygones.leaderboard.entries import MEMORIES, SIZES, WelfareName, check_entries, scenarios
-
-if TYPE_CHECKING:
-    from bygones.leaderboard.standings import Cell
-
-COLUMNS = [
-    "scenario", "player", "memory", "actions", "score", "± (95%)", "of bound", "Gini", "worst-off", "seconds",
-]  # fmt: skip
 
 
 def leaderboard(
@@ -50,18 +41,18 @@ def leaderboard(
     out: Annotated[Path, arg(help="Folder for the results and the page.")] = Path("out/leaderboard"),
     json: Json = False,
 ) -> None:
-    """Compare rules and learners in every scenario, with every memory, and say where learning is worth it.
+    """Compare rules and learners in every scenario, with every memory, and show where learning is worth it.
 
     All learners learn from the same number of steps, and all players are evaluated in the same episodes. The score is
-    what everybody would have to receive per step for the same welfare. Results are kept in Parquet files: the same
-    command plays only what is missing.
+    the equal utility per step that gives the same welfare. Results are kept in Parquet files, so the same command
+    plays only the missing runs.
 
     Example: bygones leaderboard --scenario donut queues --player prices ppo --steps 100000
     """
     from bygones._arrays import check_count
     from bygones.leaderboard import board, players
+    from bygones.leaderboard.leaderboard import Leaderboard
     from bygones.leaderboard.rule_players import RULES
-    from bygones.leaderboard.standings import answer, cells
 
     chosen = SIZES[size]
     budget, n_seeds = chosen.steps if steps is None else steps, chosen.seeds if seeds is None else seeds
@@ -77,60 +68,15 @@ def leaderboard(
         try:
             results = board.fill(out, wanted, lambda _: advance(), workers)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt("stopped; the same command plays what is missing") from None
-    found = cells(results)
-    idle = board.left_out(worlds, welfare, who)
+            raise KeyboardInterrupt("stopped; the same command plays the missing runs") from None
+    result = Leaderboard(results, board.left_out(worlds, welfare, who))
     page = None
     if importlib.util.find_spec("jinja2") and importlib.util.find_spec("plotly"):
         from bygones.report.leaderboard.leaderboard_page import write_leaderboard
 
-        page = write_leaderboard(results, idle, out / "leaderboard.html")
+        page = write_leaderboard(result, out / "leaderboard.html")
     if json:
-        print_json({"answer": answer(found), "cells": [_object(cell) for cell in found], "does_not_apply": idle})
+        print_json(result.to_dict())
         return
-    print_table(
-        f"{welfare} welfare, {budget:,} steps of learning, {counted(n_seeds, 'seed')}: "
-        "every player with its best memory",
-        COLUMNS,
-        _rows(found),
-    )
-    print_sentences([*answer(found), *_left_out(idle)])
+    print_document(result.document())
     print_paths([page] if page else [])
-
-
-def _rows(found: list[Cell]) -> list[list[object]]:
-    """One row per scenario and player, with its best memory, the best first."""
-    firsts: dict[tuple[str, str], Cell] = {}
-    for cell in found:
-        firsts.setdefault((cell.scenario, cell.player), cell)
-    return [_row(cell) for cell in firsts.values()]
-
-
-def _left_out(idle: list[dict[str, str]]) -> list[str]:
-    """The players that do not apply, one sentence for each scenario and reason."""
-    grouped: dict[tuple[str, str], list[str]] = {}
-    for one in idle:
-        grouped.setdefault((one["scenario"], one["reason"]), []).append(one["player"])
-    return [
-        f"In {world}, {listed(who)} {'does' if len(who) == 1 else 'do'} not apply: {reason}."
-        for (world, reason), who in grouped.items()
-    ]
-
-
-def _row(cell: Cell) -> list[object]:
-    low, high = cell.interval
-    share = "" if cell.share is None else f"{cell.share:.1%}"
-    gini, worst_off = (None if value is None else round(value, 4) for value in (cell.gini, cell.worst_off))
-    reach = "" if math.isinf(high) else round((high - low) / 2, 4)
-    shown = [reach, share, gini, worst_off, round(cell.seconds, 1)]
-    return [cell.world, cell.player, cell.memory, cell.actions, round(cell.mean, 4), *shown]
-
-
-def _object(cell: Cell) -> dict[str, object]:
-    return {
-        **cell._asdict(),
-        "scores": cell.scores.tolist(),
-        "mean": cell.mean,
-        "interval": list(cell.interval),
-        "share": cell.share,
-    }

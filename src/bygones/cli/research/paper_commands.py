@@ -1,4 +1,4 @@
-"""`bygones figure` and `bygones table`: thin. Draw the paper's figures and compute its table."""
+"""`bygones figure` and `bygones table`: draw the paper's figures and compute its table."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from tyro.conf import Positional, arg
 
 from bygones._files import replacing_text
 from bygones.cli.arguments import Json, Out, optional
-from bygones.cli.console import print_json, print_paths, print_table, progress
+from bygones.cli.console import print_document, print_json, print_paths, progress
 from bygones.cli.research.results_commands import draw
+from bygones.document.document import Document, Table
 
 
 def figure(
@@ -82,9 +83,7 @@ def table(
     if json:
         print_json([row._asdict() for row in rows])
         return
-    print_table(
-        "Table 1: half-life and effective window",
-        ["γ", "half-life (steps)", "effective window (steps)"],
-        [[f"{row.gamma:.2f}", f"{row.half_life:.2f}", f"{row.window:.1f}"] for row in rows],
-    )
+    columns = ["γ", "half-life (steps)", "effective window (steps)"]
+    cells = [[f"{row.gamma:.2f}", f"{row.half_life:.2f}", f"{row.window:.1f}"] for row in rows]
+    print_document(Document("Table 1: half-life and effective window", [Table("", columns, cells)]))
     print_paths([path])

@@ -24,7 +24,9 @@ def report(
     ] = (),
     evidence: Annotated[
         Path | None,
-        optional("Folder with sets of results to show beside yours; by default evidence/grid, if it exists.", "FOLDER"),
+        optional(
+            "Folder with sets of results to show next to yours; by default evidence/grid, if it exists.", "FOLDER"
+        ),
     ] = None,
     out: Annotated[Path, arg(help="The file to write.")] = Path("report.html"),
 ) -> None:

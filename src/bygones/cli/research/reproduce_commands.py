@@ -12,9 +12,9 @@ from tyro.conf import arg
 
 from bygones._secrets import redacted
 from bygones.cli.arguments import optional
-from bygones.cli.console import print_paths, print_table, say
-from bygones.cli.research.claims_tables import print_claims, setting_text
-from bygones.cli.research.results_commands import GRID_COLUMNS, SETTING_HELP
+from bygones.cli.console import print_document, print_paths, say
+from bygones.cli.research.results_commands import SETTING_HELP
+from bygones.document.document import Cell, Column, Document, Table
 from bygones.envs.problem import Scale
 from bygones.learn.evaluation import EPISODES
 from bygones.learn.settings import Settings
@@ -34,7 +34,7 @@ def reproduce(
     seeds: Annotated[int | None, optional("Number of seeds; by default the size's.", "NUMBER")] = None,
     weight: Annotated[float | None, optional("λ of every run; by default the paper's.", "NUMBER")] = None,
     observation_scale: Annotated[
-        Scale, arg(help="How the network sees the memory: as it is, or divided by one of several scales.")
+        Scale, arg(help="How the network sees the memory: unscaled, or divided by one of several scales.")
     ] = "none",
     settings: Annotated[
         tuple[str, ...], arg(name="set", metavar="NAME=VALUE…", help=SETTING_HELP, help_behavior_hint="")
@@ -80,28 +80,31 @@ def reproduce(
             evaluation_episodes=evaluation_episodes, keep_policies=keep_policies,
         )  # fmt: skip
     print_paths(draw_all(results, out / "figures", **departure(results)))
-    _print_ginis(results)
-    print_claims(judge(results), departure(results))
+    print_document(_ginis(results))
+    print_document(judge(results).document())
     print_paths([write_report(out / "report.html", results, read_evidence(evidence_folder()))])
 
 
-def _print_ginis(found: Results) -> None:
+def _ginis(results: Results) -> Document:
     """The final Gini of true utilities by memory and horizon, as means over seeds."""
     from bygones.paper.grid import memory_label
 
-    horizons = found.distinct("horizon")
-    kinds = sorted(set(zip(*(found[name].tolist() for name in ("welfare", "aggregation", "gamma")), strict=True)))
-    rows = []
-    for welfare, aggregation, gamma in kinds:
-        some = found.where(welfare=welfare, aggregation=aggregation, gamma=gamma)
-        cells = [some.where(horizon=horizon)["final_gini"] for horizon in horizons]
-        means = [f"{cell.mean():.2f}" if len(cell) else "" for cell in cells]
+    horizons = results.distinct("horizon")
+    settings = ("welfare", "aggregation", "gamma")
+    rows: list[list[Cell]] = []
+    for welfare, aggregation, gamma in sorted(set(zip(*(results[name].tolist() for name in settings), strict=True))):
+        runs = results.where(welfare=welfare, aggregation=aggregation, gamma=gamma)
+        ginis = [runs.where(horizon=horizon)["final_gini"] for horizon in horizons]
+        means = [float(values.mean()) if len(values) else None for values in ginis]
         rows.append([f"{welfare} {aggregation}", memory_label(gamma), *means])
-    print_table("Final Gini coefficient (0 is equality)", ["welfare", "memory", *(f"T = {T}" for T in horizons)], rows)
+    columns: list[Column | str] = ["welfare", "memory", *(Column(f"T = {T:,}", measure="Gini") for T in horizons)]
+    return Document("Final Gini coefficient (0 is equality)", [Table("", columns, rows)])
 
 
 def _varied(runs: Sequence[Settings]) -> str:
     """The lists of values in a plan, in words."""
+    from bygones.paper.results import GRID_COLUMNS, setting_text
+
     lists = {name: list(dict.fromkeys(getattr(run, name) for run in runs)) for name in GRID_COLUMNS}
     parts = [f"{name} {', '.join(map(setting_text, values))}" for name, values in lists.items()]
     seeds = len({run.seed for run in runs})

@@ -1,4 +1,4 @@
-"""A figure of what each newcomer rule would mean for an agent over the next decisions."""
+"""A figure of an agent's next decisions under each newcomer rule."""
 
 from __future__ import annotations
 
@@ -16,9 +16,15 @@ if TYPE_CHECKING:
 
 
 def newcomers_figure(
-    agent: str, outcomes: Sequence[Forecast], share: float, handed_out: float, every: str, kind: Kind = "good"
+    agent: str,
+    outcomes: Sequence[Forecast],
+    share: float,
+    handed_out: float,
+    every: str,
+    kind: Kind = "good",
+    unit: str = "",
 ) -> Figure:
-    """The newcomer's true total and remembered utility over the next decisions, a line per rule."""
+    """The newcomer's total and recent total over the next decisions, a line per rule."""
     with house_style():
         from matplotlib.ticker import MaxNLocator
 
@@ -49,10 +55,11 @@ def newcomers_figure(
             linestyle=(0, (2, 2)),
             label=f"average of the others ({outcomes[-1].rule})",
         )
-        left.set_title(f"What {name} would {words(kind).receive}")
-        right.set_title(f"What would be remembered for {name}")
-        left.set_ylabel(f"{words(kind).received} since joining")
-        right.set_ylabel("remembered")
+        left.set_title(f"Total {words(kind).received} by {name}")
+        right.set_title(f"Recent total of {name}")
+        in_unit = f", in {unit}" if unit else ""
+        left.set_ylabel(f"total since joining{in_unit}")
+        right.set_ylabel(f"recent total{in_unit}")
         for axes in (left, right):
             axes.set_xlabel(f"decisions from now on, one every {every}")
             axes.set_ylim(bottom=0)

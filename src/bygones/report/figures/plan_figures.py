@@ -1,4 +1,4 @@
-"""A figure of everybody's standing before a plan and after it."""
+"""A figure of everyone's standing before a plan and after it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST = 40
-"""Of more agents, those who change most are shown."""
+"""The most agents that are shown: the ones who change most."""
 
 
 def plan_figure(plan: Plan) -> Figure:
-    """What each agent is owed now and after the plan, joined by a line; those who are owed most now come first."""
+    """The amount owed to each agent now and after the plan, joined by a line; the agent owed most now comes first."""
     with house_style():
         from bygones.report.figures.shown_figure import ShownFigure
 
@@ -46,7 +46,8 @@ def plan_figure(plan: Plan) -> Figure:
         axes.set_yticks(rows, [name.replace("$", r"\$") for name in names])
         axes.grid(visible=False, axis="y")
         axes.margins(y=0.6 / max(len(names), 1))
-        axes.set_xlabel(f"{word.owed} (right of 0) or ahead (left of 0)")
+        unit = f", in {plan.after.rules.unit}" if plan.after.rules.unit else ""
+        axes.set_xlabel(f"{word.owed} (right of 0) or ahead (left of 0){unit}")
         axes.set_title(f"Who is {word.owed}, before and after the plan")
         figure.legend(loc="outside lower center", ncols=2)
         return figure

@@ -38,11 +38,9 @@ def policies_figure(played: Mapping[str, Simulation], welfare: str) -> Figure:
             judged.plot(*_over_time(each.welfare_remembered), label=name, **look)
         what = "loads" if next(iter(played.values())).kind == "burden" else "utilities"
         true.set(title=f"True {what}", ylabel="total so far (thick: worst-off, thin: best-off)")
-        remembered.set(title=f"Remembered {what}", ylabel="memory (thick: worst-off, thin: best-off)")
+        remembered.set(title=f"{what.capitalize()} in the memory", ylabel="memory (thick: worst-off, thin: best-off)")
         gini.set(title=f"Inequality of true {what}", ylabel="Gini coefficient", ylim=(0, None))
-        judged.set(
-            title=f"Welfare of remembered {what}: {welfare}", ylabel="log-Nash" if welfare == "nash" else welfare
-        )
+        judged.set(title=f"Welfare of the memory: {welfare}", ylabel="log-Nash" if welfare == "nash" else welfare)
         for axes in (true, remembered, gini, judged):
             axes.set_xlabel("step")
             axes.set_xscale("log")

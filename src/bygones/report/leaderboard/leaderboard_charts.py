@@ -1,4 +1,4 @@
-"""The figures of the map: the best rule beside the best learner, and what each memory is worth."""
+"""The figures of a leaderboard: the best rule and the best learner, and the value of each memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bygones.leaderboard.entries import MEMORIES
-from bygones.leaderboard.standings import BoardVerdict, Cell, Remembering
+from bygones.leaderboard.standings import BoardVerdict, Remembering
 from bygones.report.page import Chart, label
 from bygones.report.style import PALETTE
 
@@ -45,7 +45,7 @@ def verdict_chart(pairs: Sequence[BoardVerdict]) -> Chart:
                 "cliponaxis": False,
             }
         )
-    told = "; ".join(f"{pair.world}: {pair.word}" for pair in shown)
+    verdicts = "; ".join(f"{pair.world}: {pair.word}" for pair in shown)
     return Chart(
         {
             "data": traces,
@@ -56,11 +56,11 @@ def verdict_chart(pairs: Sequence[BoardVerdict]) -> Chart:
                 },
                 "yaxis": {"automargin": True, "type": "category"},
                 "hovermode": "closest",
-                "scattermode": "group",  # one above the other, so that equal scores do not hide each other
+                "scattermode": "group",  # one above the other, so equal scores do not hide each other
                 "scattergap": 0.4,
             },
         },
-        alt=f"The best rule and the best learner of every scenario. {told}.",
+        alt=f"The best rule and the best learner of every scenario. {verdicts}.",
         caption="Scores with 95% intervals over seeds, as shares of the better of the two. Scenarios in which learning "
         "gains most are on top.",
         height=140 + 44 * len(shown),
@@ -68,7 +68,7 @@ def verdict_chart(pairs: Sequence[BoardVerdict]) -> Chart:
 
 
 def memory_chart(ranked: Sequence[Remembering], who: str) -> Chart:
-    """What each memory is worth in each scenario, in per cent: a heat map."""
+    """The value of each memory in each scenario, in percent: a heat map."""
     worlds = sorted({world for each in ranked for world in each.shares})
     by_name = {each.memory: each for each in ranked}
     memories = [memory for memory in MEMORIES if memory in by_name]
@@ -99,14 +99,6 @@ def memory_chart(ranked: Sequence[Remembering], who: str) -> Chart:
             },
         },
         alt=f"The best score of {who} with each memory, as a share of their best with any. On average: {best}.",
-        caption=f"The best score of {who} with each memory, in per cent of their best with any memory in the scenario.",
+        caption=f"The best score of {who} with each memory, in percent of their best with any memory in the scenario.",
         height=110 + 34 * len(worlds),
     )
-
-
-def best_by_player(found: Sequence[Cell]) -> list[Cell]:
-    """Every player of every scenario with its best memory; the cells are sorted, the best first."""
-    firsts: dict[tuple[str, str], Cell] = {}
-    for cell in found:
-        firsts.setdefault((cell.scenario, cell.player), cell)
-    return list(firsts.values())

@@ -1,4 +1,4 @@
-"""The map as a page: one answer at the top, then the figures and all scores that it rests on."""
+"""The leaderboard as a page: the answer at the top, then the figures and all scores behind it."""
 
 from __future__ import annotations
 
@@ -9,74 +9,68 @@ from pathlib import Path
 from bygones._text import counted, listed
 from bygones.document.document import Cell as TableCell
 from bygones.leaderboard import players
-from bygones.leaderboard.board import Board
+from bygones.leaderboard.leaderboard import Leaderboard
 from bygones.leaderboard.matches import EPISODES
 from bygones.leaderboard.rule_players import RULES
 from bygones.leaderboard.standings import (
     BoardVerdict,
     Cell,
+    best_by_player,
     best_memories,
-    cells,
     compared,
     headline,
     remembering,
     verdicts,
 )
-from bygones.report.leaderboard.leaderboard_charts import best_by_player, memory_chart, verdict_chart
+from bygones.report.leaderboard.leaderboard_charts import memory_chart, verdict_chart
 from bygones.report.page import Block, Page, Section, Table, write
 
 METHOD = (
-    "The score of an episode is what everybody would have to receive per step for the same welfare of the true totals: "
-    "for Nash welfare the geometric mean of what agents received per step. All learners learn from the same number of "
-    f"steps with the default settings of bygones. Every player is evaluated in {EPISODES} episodes per seed, which are "
-    "the same for all. A learned policy plays them twice, with drawn and with most probable actions. All its numbers "
-    "are of the way with the better score, and the column actions says which it is. Intervals are Student's over "
-    "seeds, at 95%. The best rule and the best learner are chosen by the same results that compare them, so small "
-    "differences mean little. Rules see what policies see.",
-    "A learner is given the reward of the paper: the change in the welfare of what is remembered with a weight of 0.9, "
-    "and the sum of utilities with 0.1. The score is the welfare of what was received. So a learner may gain in total "
-    "what it loses in score.",
-    "A bound is a score that no policy exceeds on average, and possibly none reaches it. Seconds are of training and "
-    "evaluation of one seed, on the machine of the run.",
+    "The score of an episode is the equal utility per step that gives the same welfare of the true totals. For Nash "
+    "welfare it is the geometric mean of the utilities per step. All learners learn from the same number of steps with "
+    f"the default settings of bygones. Every player is evaluated in the same {EPISODES} episodes per seed. A learned "
+    "policy plays them twice, with sampled and with greedy actions. All its numbers are of the way with the better "
+    "score, which the column actions shows. Intervals are Student's over seeds, at 95%. The best rule and the best "
+    "learner are chosen by the same results that compare them, so small differences mean little. Rules see the same "
+    "observations as policies.",
+    "A learner is given the reward of the paper: the change in the welfare of the memory with a weight of 0.9, and the "
+    "sum of utilities with 0.1. The score is the welfare of the true totals. So a learner can gain in total utility "
+    "and lose in score.",
+    "A bound is a score that no policy exceeds on average, and possibly none reaches it. Seconds are those of training "
+    "and evaluating one seed, on the machine of the run.",
 )
 
 
-def write_leaderboard(board: Board, idle: Sequence[dict[str, str]], path: Path) -> Path:
-    """Writes the map as a self-contained HTML file.
-
-    Args:
-        board: the results.
-        idle: the players that do not apply, from `bygones.leaderboard.board.left_out`.
-        path: the file.
-    """
-    return write(leaderboard_page(board, idle), path)
+def write_leaderboard(leaderboard: Leaderboard, path: Path) -> Path:
+    """Writes a leaderboard as a self-contained HTML file."""
+    return write(leaderboard_page(leaderboard), path)
 
 
-def leaderboard_page(board: Board, idle: Sequence[dict[str, str]]) -> Page:
-    """The page of the map."""
-    found = cells(board)
-    pairs = verdicts(found)
-    entry = next(iter(board))
-    steps = max(each.steps for each in board)
-    seeds = len({each.seed for each in board})
+def leaderboard_page(leaderboard: Leaderboard) -> Page:
+    """The page of a leaderboard."""
+    board, every = leaderboard.board, leaderboard.cells
+    pairs = verdicts(every)
+    first = next(iter(board))
+    steps = max(entry.steps for entry in board)
+    seeds = len({entry.seed for entry in board})
     return Page(
         title="When is learning worth it?",
-        lede=headline(found),
+        lede=headline(every),
         sections=[
-            *([Section("Rules and learners", _compared(found, pairs))] if pairs else []),
-            Section("Memories", _memories(found)),
-            Section("Every player", [_players(best_by_player(found)), *_idle(idle), _rules()]),
+            *([Section("Rules and learners", _compared(every, pairs))] if pairs else []),
+            Section("Memories", _memories(every)),
+            Section("Every player", [_players(best_by_player(every)), *_idle(leaderboard.idle), _rules()]),
             Section("Method", METHOD),
-            Section("All results", [_all(found)]),
+            Section("All results", [_all(every)]),
         ],
-        kicker=f"{entry.welfare} welfare · {counted(len({each.world for each in board}), 'scenario')} · "
+        kicker=f"{first.welfare} welfare · {counted(len({entry.world for entry in board}), 'scenario')} · "
         f"{steps:,} steps of learning · {counted(seeds, 'seed')}",
         footer="Made by bygones leaderboard.",
     )
 
 
-def _compared(found: list[Cell], pairs: Sequence[BoardVerdict]) -> list[Block]:
-    return [*compared(found), verdict_chart(pairs), _verdicts(pairs)]
+def _compared(every: list[Cell], pairs: Sequence[BoardVerdict]) -> list[Block]:
+    return [*compared(every), verdict_chart(pairs), _verdicts(pairs)]
 
 
 def _verdicts(pairs: Sequence[BoardVerdict]) -> Table:
@@ -93,11 +87,11 @@ def _verdicts(pairs: Sequence[BoardVerdict]) -> Table:
     )  # fmt: skip
 
 
-def _memories(found: list[Cell]) -> list[Block]:
-    scale = "T is the number of steps of an episode; a half-life or a length is a part of it."
-    blocks: list[Block] = [*best_memories(found), scale]
+def _memories(every: list[Cell]) -> list[Block]:
+    scale = "T is the number of steps of an episode. Half-lives and lengths are fractions of T."
+    blocks: list[Block] = [*best_memories(every), scale]
     for is_rule, who in ((True, "rules"), (False, "learners")):
-        ranked = remembering(found, is_rule)
+        ranked = remembering(every, is_rule)
         if ranked:
             blocks.append(memory_chart(ranked, who))
     return blocks
@@ -109,16 +103,16 @@ def _players(best: Sequence[Cell]) -> Table:
 
 
 def _idle(idle: Sequence[dict[str, str]]) -> list[Table]:
-    """Who does not apply where: a row for each player and reason, since most scenarios share them."""
+    """The players that do not apply: a row for each player and reason, since most scenarios share them."""
     where: dict[tuple[str, str], list[str]] = {}
-    for one in idle:
-        where.setdefault((one["player"], one["reason"]), []).append(one["scenario"])
+    for entry in idle:
+        where.setdefault((entry["player"], entry["reason"]), []).append(entry["scenario"])
     rows = [[player, listed(worlds), reason] for (player, reason), worlds in where.items()]
     return [Table("Players that do not apply.", ["player", "does not apply in", "because"], rows)] if rows else []
 
 
-def _all(found: Sequence[Cell]) -> Table:
-    rows = [[cell.world, cell.player, _memory(cell), *_numbers(cell)] for cell in found]
+def _all(every: Sequence[Cell]) -> Table:
+    rows = [[cell.world, cell.player, _memory(cell), *_numbers(cell)] for cell in every]
     return Table("Every player with every memory.", ["scenario", *_COLUMNS], rows)
 
 
@@ -128,7 +122,7 @@ _COLUMNS = ("player", "memory", "actions", "score", "95% interval", "of bound", 
 def _numbers(cell: Cell) -> list[TableCell]:
     share = "" if cell.share is None else f"{cell.share:.1%}"
     gini, worst_off = (None if value is None else round(value, 4) for value in (cell.gini, cell.worst_off))
-    mean = round(cell.mean, 6)  # what is below that is a matter of rounding
+    mean = round(cell.mean, 6)  # further digits are rounding errors
     return [cell.actions, mean, _interval(*cell.interval), share, gini, worst_off, round(cell.seconds, 1)]
 
 
@@ -141,7 +135,7 @@ def _rules() -> Table:
 
 
 _FEWEST, _MOST = 4, 8
-"""Decimals of a score. What is below the last one is a matter of rounding."""
+"""Decimals of a score. Further digits are rounding errors."""
 
 
 def _interval(low: float, high: float) -> str:

@@ -1,4 +1,4 @@
-"""Perfect recall with the paper's network beside one that is shared across agents, against the horizon."""
+"""Perfect recall with the paper's network and with one that is shared across agents, against the horizon."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def _final(metric: str, runs: Results, settings: Settings) -> np.ndarray:
 
 
 def _problem(cells: Sequence[Settings]) -> tuple[Settings, tuple[int, ...]]:
-    """The settings that the references depend on, so that they are computed once for all observation scales."""
+    """The settings that the references depend on, so they are computed once for all observation scales."""
     horizons = tuple(sorted({settings.horizon for settings in cells}))
     sizes = ("welfare", "aggregation", "n_agents", "n_resources", "n_advantaged")
     same = {name: getattr(cells[0], name) for name in sizes}

@@ -2,9 +2,9 @@
 
 Figures 2 and 3 show final welfare and Gini against the horizon (a egalitarian, b Nash), 4 and 5 the same for averaged
 utilities, 6 to 9 the training curves. Not in the paper: `optimum`, `scales` and `networks`. Every run is drawn: seeds
-are dots or thin lines, their mean is a line, and the band is the standard error over seeds. Beside the trained
-policies, figures show the best possible value, and what rules with perfect recall reach without training. Each figure
-names the observation scale of its runs, and any other settings that differ from the paper's.
+are dots or thin lines, their mean is a line, and the band is the standard error over seeds. For comparison, figures
+show the best possible value and rules with perfect recall, which need no training. Each figure names the observation
+scale of its runs, and any other settings that differ from the paper's.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ def _headline(figure: Figure, text: str) -> None:
 
 
 def _note(figure: Figure, parts: Sequence[str]) -> None:
-    """A note in the upper right corner of a figure, level with its headline."""
+    """A note in the upper right corner of a figure, or below the title of a single panel."""
     from matplotlib.transforms import offset_copy
 
     text = ", ".join(parts)
@@ -249,7 +249,10 @@ def _note(figure: Figure, parts: Sequence[str]) -> None:
         level = offset_copy(figure.transFigure, figure, y=-5, units="points")
         figure.text(0.99, 1.0, text, transform=level, ha="right", va="top", fontsize=8, color=MUTED)
     else:
-        figure.axes[0].set_title(text, loc="right", fontsize=8, fontweight="normal", color=MUTED)
+        (axes,) = figure.axes
+        axes.set_title(axes.get_title(loc="left"), pad=18)
+        axes.annotate(text, (0, 1), xycoords="axes fraction", xytext=(0, 5), textcoords="offset points",
+                      fontsize=8, color=MUTED)  # fmt: skip
 
 
 def _differences(changes: Mapping[str, Any]) -> list[str]:
@@ -273,9 +276,9 @@ def _horizon_lines(axes: Axes, runs: Results, value: str | Callable[[Results], F
         errors = np.nan_to_num([standard_error(some) for some in seeds.values()])
         (line,) = axes.plot(at, means, label=memory_label(gamma), **look)
         axes.fill_between(at, means - errors, means + errors, color=line.get_color(), alpha=0.18, linewidth=0)
-        beside = DODGE * (index - (len(gammas) - 1) / 2)
+        shift = DODGE * (index - (len(gammas) - 1) / 2)
         for x, some in seeds.items():
-            axes.plot(np.full(len(some), x + beside), some, "o", color=line.get_color(), markersize=2.6, alpha=0.55,
+            axes.plot(np.full(len(some), x + shift), some, "o", color=line.get_color(), markersize=2.6, alpha=0.55,
                       markeredgewidth=0)  # fmt: skip
     axes.set_xticks(range(len(horizons)), [f"{horizon:,}" for horizon in horizons])
     axes.set_xlabel("horizon T (steps in an episode)")
@@ -283,8 +286,8 @@ def _horizon_lines(axes: Axes, runs: Results, value: str | Callable[[Results], F
 
 
 def _values(cell: Results, value: str | Callable[[Results], Floats]) -> Floats:
-    found = cell[value] if isinstance(value, str) else value(cell)
-    return found[np.isfinite(found)]
+    values = cell[value] if isinstance(value, str) else value(cell)
+    return values[np.isfinite(values)]
 
 
 def _curve_lines(axes: Axes, runs: Results, metric: str) -> None:

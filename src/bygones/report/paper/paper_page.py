@@ -1,8 +1,8 @@
 """The report: the paper's experiment as one page, made from existing results.
 
-The page says whether learning is worth it, and shows the claims with their verdicts, figures in which every run is a
-dot, the two examples with an adjustable half-life, and how the runs were made. All its statements about results are
-computed from the results.
+The page begins with Alice and Bob and an adjustable half-life. It then shows whether learning is worth it, the claims
+with their verdicts, figures in which every run is a dot, and how the runs were made. All its statements about results
+are computed from the results.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bygones import __version__
+from bygones._text import counted
 from bygones.learn.settings import Settings
 from bygones.paper.cells import MIN_SEEDS
 from bygones.paper.claims import Judgement, judge
@@ -35,7 +36,7 @@ HALF_LIVES: tuple[float | None, ...] = (
 """The positions of the slider, from a memory that fades at once (0) to one that never fades (None)."""
 EXAMPLE_STEPS = 50
 
-_JUDGED_ANEW = ("ends", "observe_denominator", "shaping_discount")
+_JUDGED_SEPARATELY = ("ends", "observe_denominator", "shaping_discount")
 """Settings for which claims are judged separately, if there are runs that differ in them."""
 
 
@@ -44,7 +45,7 @@ def write_report(path: Path | str, own: Results | None = None, evidence: Results
 
     Args:
         path: the file.
-        own: the reader's own runs, drawn beside the evidence if there is any.
+        own: the reader's own runs, drawn next to the evidence if there is any.
         evidence: the runs from which claims are judged; if None, the reader's own runs are used.
     """
     return write(report_page(own, evidence), path)
@@ -70,20 +71,16 @@ def report_page(own: Results | None = None, evidence: Results | None = None) -> 
     finished = _finished(next(iter(sets.values())))
     return Page(
         title="How much past does fairness need?",
-        lede=(
-            "An allocator serves two of ten agents at every step. If it considers only that step, the same agents win "
-            "every time; if it remembers everything, it may fail to learn. The paper’s answer is to let the past fade. "
-            f"This page shows the results of {n_runs:,} training {'run' if n_runs == 1 else 'runs'}."
-        ),
+        lede=lede(n_runs),
         kicker="bygones · a reproduction of the paper’s experiment",
         sections=[
+            Section("Alice and Bob", _examples(), "examples"),
             Section("The short answer", short_answer(sets, claims)),
             Section("Is learning worth it?", without_training(sets)),
             Section("The claims, one by one", _claims(sets, claims)),
             Section("Beyond the paper", _beyond(judgements, next(iter(sets.values())))),
             *([Section("What a policy is worth", finished)] if finished else []),
             Section("Every run", _every_run(sets, data["panels"])),
-            Section("The two examples", _examples(), "examples"),
             Section("How the runs were made", _how(sets), "how"),
         ],
         footer=f"Made by bygones {__version__}. This page is a single file and works without a network.",
@@ -91,6 +88,15 @@ def report_page(own: Results | None = None, evidence: Results | None = None) -> 
         scripts=[asset(f"paper/templates/{name}.js") for name in ("runs", "chooser", "examples")],
         styles=[asset("paper/templates/paper.css")],
         plotly=True,
+    )
+
+
+def lede(n_runs: int) -> str:
+    """The first sentences of the page."""
+    return (
+        "An allocator serves two of ten agents at every step. If it considers only that step, the same agents win "
+        "every time. If it remembers everything, it may fail to learn. The paper’s answer is to let the past fade. "
+        f"This page shows the results of {counted(n_runs, 'training run')}."
     )
 
 
@@ -131,23 +137,23 @@ def _beyond(judgements: Mapping[str, Sequence[Judgement]], main: Results) -> lis
 
 
 def _finished(main: Results) -> list[Block]:
-    """What policies are worth once they are trained; empty if none was evaluated."""
+    """Tables of trained policies; empty if none was evaluated."""
     tables = tables_of_worth(main)
     intro = (
-        "The paper measures a policy in the last tenth of its training, while it still learns and draws its actions. A "
-        "finished policy can go on drawing its actions, or take the most probable one at every step. Each cell has the "
-        "three values in that order; the last rows are rules that need no training, and the best possible."
+        "The paper measures a policy in the last tenth of its training, while it still learns and samples its actions. "
+        "A finished policy can go on sampling, or be greedy and take the most probable action at every step. Each cell "
+        "has the three values in that order. The last rows are rules that need no training, and the best possible."
     )
     return [intro, *tables] if tables else []
 
 
-def _judgements(sets: Mapping[str, Results]) -> dict[str, list[Judgement]]:
+def _judgements(sets: Mapping[str, Results]) -> Mapping[str, Sequence[Judgement]]:
     """The claims judged from each set of runs, and from the runs that follow another protocol than the paper's."""
     judged = {ORIGINS[origin]: judge(results) for origin, results in sets.items()}
     main = next(iter(sets.values()))
-    protocols = sorted({tuple(row.items()) for row in main.table.select(list(_JUDGED_ANEW)).to_pylist()})
+    protocols = sorted({tuple(row.items()) for row in main.table.select(list(_JUDGED_SEPARATELY)).to_pylist()})
     for changes in map(dict, protocols):
-        if changes != {name: PROTOCOL[name] for name in _JUDGED_ANEW}:
+        if changes != {name: PROTOCOL[name] for name in _JUDGED_SEPARATELY}:
             judged[variant(Settings(**changes))] = judge(main.where(**changes), **changes)
     return judged
 
@@ -181,9 +187,9 @@ def _every_run(sets: Mapping[str, Results], panels: Sequence[Mapping[str, Any]])
 def _examples() -> list[Block]:
     names = [("example-1", "1: both join at the start"), ("example-2", "2: Bob joins after ten steps")]
     return [
-        "At every step there is one cake and one donut. The donut is worth 0.5 to both Alice and Bob; the cake is "
-        "worth 0.2 to Alice and 0.3 to Bob. Both are allocated so that the worst-off agent, in remembered utility, "
-        "is as well off as possible. Change the half-life to see who gets what.",
+        "At every step there is one cake and one donut. The donut is worth 0.5 to both Alice and Bob. The cake is "
+        "worth 0.2 to Alice and 0.3 to Bob. Each allocation gives as much as possible to the agent with the smaller "
+        "memory. Move the half-life and see who gets what: the longer the memory, the longer Alice waits.",
         fragment(
             "paper/templates/examples.html.jinja",
             names=names,

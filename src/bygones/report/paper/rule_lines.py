@@ -56,7 +56,7 @@ def across(axes: Axes, run: Settings, metric: str) -> None:
 
 
 def name_the_lines(axes: Axes) -> None:
-    """Writes the name of each rule beside the end of its line, once the limits of the axes are final.
+    """Writes the name of each rule at the end of its line, once the limits of the axes are final.
 
     Names that would overlap are moved apart, each as little as possible: an isotonic regression of their places.
     """

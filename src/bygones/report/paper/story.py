@@ -1,27 +1,22 @@
-"""The first section of the report: what the paper says, two charts, and how three memories did in the results."""
+"""The short answer of the report: the paper's point, two charts, and how three memories did in the results."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import NamedTuple
 
 from bygones import decay
 from bygones._arrays import Floats
 from bygones.learn.settings import Settings
+from bygones.paper.cells import MIN_SEEDS, NotEnoughRunsError, PerSeed, per_seed
 from bygones.paper.claims import FAIR_SHARE, MYOPIC, RECALL
 from bygones.paper.grid import SCALES, WELFARES, in_order, memory_label, paper_weight
-from bygones.paper.judging import (
-    CANNOT_TELL,
-    DEPENDS_ON_SCALE,
-    DEPENDS_ON_WELFARE,
-    DOES_NOT_ARISE,
-    FAILS,
-    HOLDS,
-    PROTOCOL,
-)
+from bygones.paper.judgements import PREDICATES
+from bygones.paper.judging import FAILS, HOLDS, PROTOCOL, difference_within, outcome
 from bygones.paper.optimum import for_settings
 from bygones.paper.results import Results
 from bygones.report.page import Block, Table, fragment
@@ -51,17 +46,7 @@ _SHARED = {
         "color": PALETTE[2],
     }
 }
-"""The line beside the three memories: perfect recall with a network that is shared across agents."""
-
-_COUNTED = {
-    HOLDS: ("holds", "hold"),
-    DEPENDS_ON_WELFARE: ("depends on the welfare function", "depend on the welfare function"),
-    DEPENDS_ON_SCALE: ("depends on how the memory is scaled", "depend on how the memory is scaled"),
-    FAILS: ("fails", "fail"),
-    CANNOT_TELL: ("is open somewhere", "are open somewhere"),
-    DOES_NOT_ARISE: ("does not arise", "do not arise"),
-}
-"""The predicate of one claim with a verdict, and of several."""
+"""A line in addition to the three memories: perfect recall with a network that is shared across agents."""
 
 
 def short_answer(sets: Mapping[str, Results], claims: Mapping[str, Sequence[JudgedClaim]]) -> list[Block]:
@@ -76,14 +61,14 @@ def short_answer(sets: Mapping[str, Results], claims: Mapping[str, Sequence[Judg
             "title": WELFARE_NAMES[welfare].capitalize(),
             "alt": f"Gini coefficient against the horizon under {WELFARE_NAMES[welfare]}, for three memories. The "
             "table below gives the values at the longest horizon.",
-            "runs": chart_of_runs("horizon", welfare, scale, how=how, beside=_SHARED if how == AS_THE_PAPER else {}),
+            "runs": chart_of_runs("horizon", welfare, scale, how=how, extra=_SHARED if how == AS_THE_PAPER else {}),
         }
         for welfare in WELFARES
         if any(_ginis(results, welfare, scale) for results in sets.values())
     ]
     horizon = max(main.distinct("horizon"))
     equal = for_settings(Settings(welfare="egalitarian", horizon=horizon, total_steps=horizon))
-    counted = [(len(some), _COUNTED[word][len(some) > 1]) for word, some in claims.items()]
+    counted = [(len(some), PREDICATES[word][len(some) > 1]) for word, some in claims.items()]
     summary = fragment(
         "paper/templates/short_answer.html.jinja",
         answer=_answer(main, scale),
@@ -124,16 +109,16 @@ def chart_of_runs(
     scale: str,
     horizon: int | None = None,
     how: str = AS_THE_PAPER,
-    beside: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
+    extra: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
 ) -> str:
     """The description of a chart of additive runs, against `horizon` or `scale`, for the script that draws it.
 
-    `beside` are lines from runs that differ from the others, each with its variant, γ, label and colour.
+    `extra` are lines from runs that differ from the others, each with its variant, γ, label and colour.
     """
     choice = {"variant": how, "observation_scale": scale, "welfare": welfare, "aggregation": "additive"}
     names = {f"{gamma:g}": name for gamma, name in STORY.items() if kind == "horizon" or gamma != MYOPIC}
     chart = {"kind": kind, "choice": choice, "metric": "gini", "names": names, "horizon": horizon}
-    return json.dumps({**chart, "beside": dict(beside)})
+    return json.dumps({**chart, "extra": dict(extra)})
 
 
 def _with_shared_network(sets: Mapping[str, Results]) -> Results:
@@ -143,19 +128,19 @@ def _with_shared_network(sets: Mapping[str, Results]) -> Results:
 
 
 def _shared_network(runs: Results, scale: str) -> str:
-    """What perfect recall comes to with the shared network, in a sentence; empty without runs."""
+    """The Gini of perfect recall with the shared network, in a sentence; empty without runs."""
     recall = runs.where(gamma=RECALL, aggregation="additive", observation_scale=scale)
     if not len(recall):
         return ""
     longest = recall.where(horizon=max(recall.distinct("horizon")))
-    found = [
+    ginis = [
         f"{longest.where(welfare=welfare)['final_gini'].mean():.2f} under {WELFARE_NAMES[welfare]}"
         for welfare in WELFARES
         if welfare in longest.distinct("welfare")
     ]
     return (
-        "With a network that is shared across agents and sees the memory on a logarithmic scale, it comes to "
-        f"{' and '.join(found)}."
+        "With a network that is shared across agents and sees the memory on a logarithmic scale, the Gini coefficient "
+        f"with perfect recall is {' and '.join(ginis)}."
     )
 
 
@@ -178,44 +163,68 @@ class Answer(NamedTuple):
 
 
 def _answer(results: Results, scale: str) -> Answer | None:
-    """The answer from the runs of one observation scale; None if there are too few."""
-    means = _means(results, scale)
-    if not means:
+    """The answer from the runs of one observation scale; None if a memory has no runs."""
+    cells = _cells(results, scale)
+    if not cells:
         return None
-    everything, fading = (_how_it_does(gamma, means) for gamma in (RECALL, FADING))
-    rest = (
-        f", and so does {memory_label(FADING)}" if fading == everything else f", while {memory_label(FADING)} {fading}"
-    )
+    numbers = []
     pattern = (
         f"{{:.2f}} for perfect recall, {{:.2f}} for {memory_label(FADING)} and {{:.2f}} for the myopic agent under {{}}"
     )
-    numbers = []
-    for welfare, of in means.items():
-        numbers.append(pattern.format(of[RECALL], of[FADING], of[MYOPIC], WELFARE_NAMES[welfare]))
+    for welfare, ginis in cells.items():
+        numbers.append(
+            pattern.format(*(ginis[gamma].values.mean() for gamma in (RECALL, FADING, MYOPIC)), WELFARE_NAMES[welfare])
+        )
         pattern = "{:.2f}, {:.2f} and {:.2f} under {}"
-    others = [found for one in SCALES if one != scale and (found := _means(results, one))]
-    where = f", with the {SCALES[scale]}" if others else ""
+    means = f"The final Gini coefficient (0 is equality) is {'; '.join(numbers)}."
+    try:
+        everything, fading = (_how_it_does(gamma, cells) for gamma in (RECALL, FADING))
+    except NotEnoughRunsError:
+        return Answer(f"These runs are too few for a verdict, which needs {MIN_SEEDS} seeds per cell.", means, "")
+    rest = (
+        f", and so does {memory_label(FADING)}" if fading == everything else f", while {memory_label(FADING)} {fading}"
+    )
+    elsewhere = []
+    for other in SCALES:
+        with suppress(NotEnoughRunsError):
+            elsewhere += (
+                [_how_it_does(RECALL, of_other)] if other != scale and (of_other := _cells(results, other)) else []
+            )
+    where = f", with the {SCALES[scale]}" if elsewhere else ""
     return Answer(
         f"At the longest horizon{where}, perfect recall {everything}{rest}.",
-        f"The final Gini coefficient (0 is equality) is {'; '.join(numbers)}.",
-        _elsewhere({_how_it_does(RECALL, found) for found in others}, everything),
+        means,
+        _elsewhere(set(elsewhere), everything),
     )
 
 
-def _means(results: Results, scale: str) -> dict[str, dict[float, float]]:
-    """The mean final Gini of each memory at the longest horizon, for each welfare function with runs."""
-    found = {welfare: _ginis(results, welfare, scale) for welfare in WELFARES}
+def _cells(results: Results, scale: str) -> dict[str, dict[float, PerSeed]]:
+    """The final Gini of each seed and memory at the longest horizon, for each welfare function with runs."""
+    runs = {welfare: _runs(results, welfare, scale) for welfare in WELFARES}
     return {
-        welfare: {gamma: float(v.mean()) for gamma, v in ginis.items()} for welfare, ginis in found.items() if ginis
+        welfare: {gamma: per_seed(of_memory, "final_gini") for gamma, of_memory in by_memory.items()}
+        for welfare, by_memory in runs.items()
+        if by_memory
     }
 
 
-def _how_it_does(gamma: float, means: Mapping[str, Mapping[float, float]]) -> str:
-    """A memory fails if its mean Gini is not below `FAIR_SHARE` of the myopic agent's, as in the claims."""
-    failed = [WELFARE_NAMES[welfare] for welfare, of in means.items() if of[gamma] >= FAIR_SHARE * of[MYOPIC]]
-    if failed and len(failed) < len(means):
-        return f"fails under {' and '.join(failed)}"
-    return "fails" if failed else "works"
+_OUTCOMES = {True: "works", False: "fails", None: "is open"}
+
+
+def _how_it_does(gamma: float, cells: Mapping[str, Mapping[float, PerSeed]]) -> str:
+    """How a memory does, judged like a claim: it works if its Gini is below `FAIR_SHARE` of the myopic agent's.
+
+    Raises:
+        NotEnoughRunsError: a cell has fewer seeds than a verdict needs.
+    """
+    words: dict[str, list[str]] = {}
+    for welfare, ginis in cells.items():
+        bar = FAIR_SHARE * ginis[MYOPIC]
+        comparison = difference_within(f"Gini, {welfare}", ginis[gamma], bar, high=0.0)
+        words.setdefault(_OUTCOMES[outcome(comparison)], []).append(WELFARE_NAMES[welfare])
+    if len(words) == 1:
+        return next(iter(words))
+    return " and ".join(f"{word} under {' and '.join(names)}" for word, names in words.items() if word != "works")
 
 
 def _elsewhere(others: set[str], here: str) -> str:
@@ -238,9 +247,9 @@ def _rows(origin: str, results: Results, scale: str, sets: Mapping[str, Results]
         ginis = _ginis(results, welfare, scale)
         if ginis:
             rows.append([name, *map(_with_range, ginis.values())])
-        others = [found for one in SCALES if one != scale and (found := _ginis(results, welfare, one))]
+        others = [of_scale for other in SCALES if other != scale and (of_scale := _ginis(results, welfare, other))]
         if others:
-            means = [sorted(float(found[gamma].mean()) for found in others) for gamma in STORY]
+            means = [sorted(float(of_scale[gamma].mean()) for of_scale in others) for gamma in STORY]
             between = [_range(low, high) for low, *_, high in ([some[0], *some] for some in means)]
             rows.append([f"{name}, means where the memory is scaled otherwise", *between])
     return rows
@@ -248,10 +257,15 @@ def _rows(origin: str, results: Results, scale: str, sets: Mapping[str, Results]
 
 def _ginis(results: Results, welfare: str, scale: str) -> dict[float, Floats]:
     """The final Ginis of the three memories at the longest horizon that all have in common; empty if there is none."""
+    return {gamma: runs["final_gini"] for gamma, runs in _runs(results, welfare, scale).items()}
+
+
+def _runs(results: Results, welfare: str, scale: str) -> dict[float, Results]:
+    """The runs of the three memories at the longest horizon that all have in common; empty if there is none."""
     weight = paper_weight(welfare, "additive")
     runs = results.where(welfare=welfare, aggregation="additive", observation_scale=scale, weight=weight)
     common = set.intersection(*(set(runs.where(gamma=gamma)["horizon"].tolist()) for gamma in STORY))
-    return {gamma: runs.where(gamma=gamma, horizon=max(common))["final_gini"] for gamma in STORY} if common else {}
+    return {gamma: runs.where(gamma=gamma, horizon=max(common)) for gamma in STORY} if common else {}
 
 
 def _with_range(values: Floats) -> str:

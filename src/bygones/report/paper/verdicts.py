@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from bygones.paper.claims import CLAIMS, Judgement
 from bygones.paper.grid import SCALES
+from bygones.paper.judgements import OUTCOMES
 from bygones.paper.judging import (
     CANNOT_TELL,
     DEPENDS_ON_SCALE,
@@ -36,7 +37,7 @@ SYMBOLS = {
 }
 
 GROUPS = {
-    HOLDS: ("Claims that hold", "True however the memory is scaled, under every welfare function they are about."),
+    HOLDS: ("Claims that hold", "True however the memory is scaled, under each of their welfare functions."),
     DEPENDS_ON_WELFARE: (
         "Claims that depend on the welfare function",
         "Where the runs decide, true under one welfare function and false under the other, however the memory is "
@@ -44,25 +45,25 @@ GROUPS = {
     ),
     DEPENDS_ON_SCALE: (
         "Claims that depend on how the memory is scaled",
-        "True for one way of scaling what the network sees of the memory and false for another.",
+        "True for one way of scaling the memory for the network and false for another.",
     ),
     FAILS: ("Claims that fail", "False however the memory is scaled."),
     CANNOT_TELL: (
         "Claims that are open somewhere",
         "Where the runs decide, they agree; but somewhere there are too few runs, or their seeds vary too much.",
     ),
-    DOES_NOT_ARISE: ("Claims that do not arise", "What they are about does not occur in these runs."),
+    DOES_NOT_ARISE: ("Claims that do not arise", "The situations that they describe do not occur in these runs."),
 }
 """Verdicts in the order of the page, each with a heading and an explanation."""
 
 ALL_SHOWN, SOME_SHOWN = 12, 8
 """Up to `ALL_SHOWN` comparisons are all shown; of more, `SOME_SHOWN` are shown and the rest on demand."""
 
-_OUTCOMES = {True: (HOLDS, "as claimed"), False: (FAILS, "not as claimed"), None: (CANNOT_TELL, CANNOT_TELL)}
+_VERDICTS = {True: HOLDS, False: FAILS, None: CANNOT_TELL}
 
 
 class Chip(NamedTuple):
-    """A verdict, and what it is the verdict of."""
+    """A verdict with a label, such as its welfare function."""
 
     of: str
     word: str
@@ -81,53 +82,33 @@ class Chip(NamedTuple):
 class Row(NamedTuple):
     """A comparison as a row of a table."""
 
-    made: Comparison
+    comparison: Comparison
+    outcome: Chip
+    value: str
+    """The median over seeds; the mean is empty for a single number."""
+    interval: str
+    share: str
+    """How many of the seeds are as claimed."""
+    chances: str
+    """The p-values: if the claim were false, and, corrected, if it were true."""
+    mean: str
+    seeds: Markup
+    """Every seed as a dot."""
 
-    @property
-    def outcome(self) -> Chip:
-        """Whether the outcome is as claimed."""
-        return Chip("", _OUTCOMES[self.made.outcome][0])
-
-    @property
-    def outcome_text(self) -> str:
-        """The outcome in words."""
-        return _OUTCOMES[self.made.outcome][1]
-
-    @property
-    def claimed(self) -> str:
-        """The range that the claim states."""
-        return self.made.wanted
-
-    @property
-    def value(self) -> str:
-        """The median of the quantity over seeds."""
-        return _decimals(self.made.value)
-
-    @property
-    def interval(self) -> str:
-        """Its exact interval."""
-        return " to ".join(map(_decimals, self.made.interval))
-
-    @property
-    def mean(self) -> str:
-        """The mean over seeds; empty for a single number."""
-        return _decimals(self.made.mean if self.made.seeds else None)
-
-    @property
-    def share(self) -> str:
-        """How many of the seeds are as claimed."""
-        of = len(self.made.seeds[0]) if self.made.seeds else 0
-        return f"{round(self.made.as_claimed * of)} of {of}" if of else ""
-
-    @property
-    def chances(self) -> str:
-        """The p-values: if the claim were false, and, corrected, if it were true."""
-        return " / ".join(map(_chance, (self.made.p_holds, self.made.p_adjusted)))
-
-    @property
-    def seeds(self) -> Markup:
-        """Every seed as a dot."""
-        return seeds_drawing(self.made.seeds)
+    @classmethod
+    def of(cls, comparison: Comparison) -> Row:
+        """The row of a comparison."""
+        n_seeds = len(comparison.seeds[0]) if comparison.seeds else 0
+        return cls(
+            comparison,
+            Chip(OUTCOMES[comparison.outcome], _VERDICTS[comparison.outcome]),
+            _decimals(comparison.value),
+            " to ".join(map(_decimals, comparison.interval)),
+            f"{round(comparison.as_claimed * n_seeds)} of {n_seeds}" if n_seeds else "",
+            " / ".join(map(_chance, (comparison.p_holds, comparison.p_adjusted))),
+            _decimals(comparison.mean) if n_seeds else "",
+            seeds_drawing(comparison.seeds),
+        )
 
 
 class Judged(NamedTuple):
@@ -187,7 +168,7 @@ def _shown(judgements: Mapping[str, Sequence[Judgement]]) -> list[JudgedClaim]:
     claims = []
     for number, judged in enumerate(judgements[main]):
         by_set = {
-            name: [_judged(scale, found, all_of_them=name == main) for scale, found in each[number].by_scale.items()]
+            name: [_judged(scale, verdict, name == main) for scale, verdict in each[number].by_scale.items()]
             for name, each in judgements.items()
         }
         enough = {name: [one for one in by_set[name] if one.word != TOO_FEW] for name in others}
@@ -221,12 +202,12 @@ class Sentence(NamedTuple):
 
 def sentences(groups: Mapping[str, Sequence[JudgedClaim]]) -> list[Sentence]:
     """Every quoted sentence of the paper once, in the order of the claims, each with its claims."""
-    found: dict[Quote, list[JudgedClaim]] = {}
+    by_quote: dict[Quote, list[JudgedClaim]] = {}
     every = {claim.name: claim for some in groups.values() for claim in some}
     for name in (name for name in CLAIMS if name in every):
         for quote in every[name].quotes:
-            found.setdefault(quote, []).append(every[name])
-    return [Sentence(quote, claims) for quote, claims in found.items()]
+            by_quote.setdefault(quote, []).append(every[name])
+    return [Sentence(quote, claims) for quote, claims in by_quote.items()]
 
 
 def sentences_html(groups: Mapping[str, Sequence[JudgedClaim]]) -> Markup:
@@ -249,9 +230,9 @@ def seeds_drawing(sets: Sequence[Sequence[float]]) -> Markup:
     return fragment("paper/templates/seeds.svg.jinja", dots=dots, description=description, height=height)
 
 
-def _decimals(value: float | None, places: int = 3) -> str:
-    """A number with a fixed number of decimals and a true minus sign; empty for None."""
-    return "" if value is None else f"{value:z.{places}f}".replace("-", "\u2212")
+def _decimals(value: float, places: int = 3) -> str:
+    """A number with a fixed number of decimals and a true minus sign."""
+    return f"{value:z.{places}f}".replace("-", "\u2212")
 
 
 def _chance(p: float) -> str:
@@ -265,11 +246,11 @@ def _seeds_in_words(seeds: Sequence[float]) -> str:
     return f"{len(seeds)} seeds from {min(seeds):.3g} to {max(seeds):.3g}"
 
 
-def _judged(scale: str, found: ScaleVerdict, all_of_them: bool) -> Judged:
-    rows = [Row(made) for made in found.comparisons]
-    decisive = {FAILS: False, HOLDS: True}.get(found.word)
-    rows.sort(key=lambda row: row.made.outcome is not decisive)
+def _judged(scale: str, verdict: ScaleVerdict, all_of_them: bool) -> Judged:
+    decisive = {FAILS: False, HOLDS: True}.get(verdict.word)
+    comparisons = sorted(verdict.comparisons, key=lambda comparison: comparison.outcome is not decisive)
+    rows = list(map(Row.of, comparisons))
     n_first = len(rows) if len(rows) <= ALL_SHOWN else SOME_SHOWN
-    chips = [Chip(WELFARE_NAMES[welfare], each.short) for welfare, each in found.by_welfare.items()]
+    chips = [Chip(WELFARE_NAMES[welfare], each.short) for welfare, each in verdict.by_welfare.items()]
     rest = rows[n_first:] if all_of_them else []
-    return Judged(SCALES[scale], found.short, chips, found.reason, rows[:n_first], rest, len(rows))
+    return Judged(SCALES[scale], verdict.short, chips, verdict.reason, rows[:n_first], rest, len(rows))

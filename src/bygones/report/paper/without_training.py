@@ -1,4 +1,4 @@
-"""The section of the report that says whether learning is worth it: rules that need no training beside trained ones."""
+"""The section of the report on whether learning is worth it: rules that need no training, and trained policies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bygones.report.paper.paper_figures import WELFARE_NAMES
 NETWORKS = {"mlp": "trained", "symmetric": "symmetric network"}
 """How tables call the policies of the paper's network and of the one that is shared across agents."""
 _SIZES = PROBLEM[1:-1]
-"""The settings that say how many agents, resources and advantaged agents there are."""
+"""The numbers of agents, resources and advantaged agents."""
 
 
 def without_training(sets: Mapping[str, Results]) -> list[Block]:
@@ -60,7 +60,7 @@ def columns(runs: Results) -> list[str]:
 def rows(runs: Results) -> list[list[str]]:
     """What each memory reaches at the longest horizon, trained with each network and with the rules.
 
-    A median is over the paper's number of seeds, so that cells with more of them do not count for more.
+    A median is over the paper's number of seeds, so cells with more of them do not count for more.
     """
     longest = runs.where(horizon=max(runs.distinct("horizon")))
     found = []

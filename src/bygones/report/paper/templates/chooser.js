@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { runs, draw, whenSeen } = window.bygones;
+  const { runs, drawFitted, whenSeen } = window.bygones;
   const root = document.getElementById("chooser");
   const part = (name) => root.querySelector(`[data-part="${name}"]`);
   const selects = Object.fromEntries([...root.querySelectorAll("select")].map((select) => [select.name, select]));
@@ -84,7 +84,7 @@
     const title = `${runs.metrics[metric].label} over training at ${runs.atHorizon(horizon)}`;
     part("curve-note").textContent = metric === asked ? "" : `Only final values were stored for “${runs.metrics[asked].label}”, so this chart shows the ${runs.metrics[metric].label}.`;
     part("curve-chart").setAttribute("aria-label", `${title}: one line per memory, with a band of one standard error over seeds.`);
-    draw(part("curve-chart"), runs.trainingCurves(choice(), metric, horizon, everySeed));
+    drawFitted(part("curve-chart"), runs.trainingCurves(choice(), metric, horizon, everySeed));
   }
 
   function show() {
@@ -94,7 +94,7 @@
     part("description").textContent = description;
     part("better").textContent = runs.metrics[metric].better && `${capital(runs.metrics[metric].better)}.`;
     part("chart").setAttribute("aria-label", `${runs.metrics[metric].label} against the horizon, one line per memory. ${description}`);
-    draw(part("chart"), runs.againstHorizon(choice(), metric));
+    drawFitted(part("chart"), runs.againstHorizon(choice(), metric));
     tabulate(panels, metric);
     drawCurves();
   }

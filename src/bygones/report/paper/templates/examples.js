@@ -49,17 +49,17 @@ window.bygones.examples = (() => {
 })();
 
 (() => {
-  const { draw, whenSeen, shown, examples: { examples, halfLives, gammaOf, play } } = window.bygones;
+  const { drawFitted, whenSeen, shown, examples: { examples, halfLives, gammaOf, play } } = window.bygones;
   const root = document.getElementById("alice-and-bob");
   const part = (name) => root.querySelector(`[data-part="${name}"]`);
   const slider = part("half-life");
   const INK = "#1F2933";
   const LOOK = { chosen: { color: "#0072B2", width: 3 }, instantaneous: { color: "#6B7280", dash: "2px,2.4px", width: 1.4 }, recall: { color: "#D55E00", width: 1.4 } };
 
-  const inWords = (halfLife) => (halfLife === null ? "never fades" : halfLife === 0 ? "fades at once" : `fades by half in ${shown(halfLife, 3)} ${halfLife === 1 ? "step" : "steps"}`);
+  const inWords = (halfLife) => (halfLife === null ? "Perfect recall: the half-life is inf" : halfLife === 0 ? "No memory" : `A half-life of ${shown(halfLife, 3)} ${halfLife === 1 ? "step" : "steps"}`);
 
   function lines(example, chosen, kind) {
-    const named = [["instantaneous", play(example, 0), LOOK.instantaneous], ["perfect recall", play(example, 1), LOOK.recall], ["your half-life", chosen, LOOK.chosen]];
+    const named = [["no memory", play(example, 0), LOOK.instantaneous], ["perfect recall", play(example, 1), LOOK.recall], ["your half-life", chosen, LOOK.chosen]];
     return named.map(([name, history, line]) => ({
       x: history[kind].map((_, step) => step + 1), y: history[kind], name, line, mode: "lines",
       hovertemplate: `${name}, step %{x}: <b>%{y:.2f}</b><extra></extra>`,
@@ -120,8 +120,8 @@ window.bygones.examples = (() => {
     const halfLife = halfLives[Number(slider.value)];
     const gamma = gammaOf(halfLife);
     const history = play(example, gamma);
-    slider.setAttribute("aria-valuetext", `the past ${inWords(halfLife)}`);
-    part("in-words").textContent = `The past ${inWords(halfLife)}.`;
+    slider.setAttribute("aria-valuetext", inWords(halfLife));
+    part("in-words").textContent = `${inWords(halfLife)}.`;
     put("gamma", gamma);
     put("alice", history.cumulative.at(-1)[0]);
     put("bob", history.cumulative.at(-1)[1]);
@@ -131,9 +131,9 @@ window.bygones.examples = (() => {
     handedOut(example, history);
     const [lead, perceived] = [part("lead-chart"), part("perceived-chart")];
     lead.setAttribute("aria-label", `Alice's lead over Bob in total utility, step by step. At the end: ${shown(history.lead.at(-1))}.`);
-    perceived.setAttribute("aria-label", `Alice's lead over Bob in remembered utility, step by step. At the end: ${shown(history.perceived.at(-1))}.`);
-    draw(lead, figure(example, history, "lead", "Alice's lead, total"));
-    draw(perceived, figure(example, history, "perceived", "Alice's lead, remembered"));
+    perceived.setAttribute("aria-label", `Alice's lead over Bob in the memory, step by step. At the end: ${shown(history.perceived.at(-1))}.`);
+    drawFitted(lead, figure(example, history, "lead", "Alice's lead in total utility"));
+    drawFitted(perceived, figure(example, history, "perceived", "Alice's lead in the memory"));
   }
 
   slider.addEventListener("input", show);

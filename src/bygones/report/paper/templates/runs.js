@@ -1,6 +1,33 @@
 // The runs: decoded from the page, and drawn against the horizon, the observation scale or the steps of training.
 "use strict";
 
+// On a phone the legend stands below the plot, and long names on the axis are turned. The chart grows by as much, so the
+// plot keeps its height.
+window.bygones.drawFitted = (element, figure) => {
+  const { draw } = window.bygones;
+  const [NARROW, LINE, LETTER, SAMPLE, AXIS, TURNED] = [520, 20, 7, 44, 64, 140];
+  element.dataset.height ??= element.clientHeight;
+  if (element.clientWidth >= NARROW) return draw(element, figure);
+  const { layout } = figure;
+  const names = figure.data.filter((trace) => trace.name && trace.showlegend !== false).map((trace) => trace.name);
+  const entry = SAMPLE + LETTER * Math.max(0, ...names.map((name) => name.length));
+  const lines = Math.ceil(names.length / Math.max(1, Math.floor((element.clientWidth - 24) / entry)));
+  const turned = layout.xaxis.ticktext?.some((text) => String(text).includes("<br>"));
+  const xaxis = turned ? { ...layout.xaxis, tickangle: 90, ticktext: layout.xaxis.ticktext.map(inHalves) } : layout.xaxis;
+  const below = (turned ? TURNED : AXIS) + LINE * lines;
+  element.style.height = `${Number(element.dataset.height) + below - AXIS}px`;
+  const legend = { ...layout.legend, yref: "container", y: 0, yanchor: "bottom", xref: "container", x: 0, tracegroupgap: 0 };
+  return draw(element, { ...figure, layout: { ...layout, xaxis, legend, margin: { ...layout.margin, b: below } } });
+
+  // A text in two lines of about the same length.
+  function inHalves(text) {
+    const words = text.split("<br>").flatMap((part) => part.split(" "));
+    let first = words.shift();
+    while (words.length && first.length + words[0].length < text.length / 2) first += ` ${words.shift()}`;
+    return words.length ? `${first}<br>${words.join(" ")}` : first;
+  }
+};
+
 window.bygones.runs = (() => {
   const { data, shown } = window.bygones;
   const packed = data("runs");
@@ -65,7 +92,7 @@ window.bygones.runs = (() => {
     return { place, layout: { tickvals: ticks.map(place), ticktext: ticks.map(steps), rangemode: "tozero" } };
   }
 
-  // Shares and Ginis have a fixed number of decimals, so that columns of them can be compared.
+  // Shares and Ginis have a fixed number of decimals, so columns of them can be compared.
   function read(value, metric) {
     if (metric === "share") return `${(100 * value).toFixed(1)}%`;
     return metric === "gini" ? value.toFixed(3) : shown(value, 3);
@@ -77,13 +104,13 @@ window.bygones.runs = (() => {
   }
 
   // Dots for the seeds of several cells and a line through their means; positions are numbers of the x axis.
-  function seedsAndMeans(yours, memory, cells, beside, metric, place) {
+  function seedsAndMeans(yours, memory, cells, shift, metric, place) {
     const dots = { x: [], y: [], text: [] };
     const means = { x: [], y: [], text: [] };
     for (const { at, cell, where } of cells) {
       const values = valuesOf(cell, metric);
       values.forEach((value, index) => {
-        dots.x.push(yours ? at : at + beside);
+        dots.x.push(yours ? at : at + shift);
         dots.y.push(place(value));
         dots.text.push(`${memory.label}, ${where}<br>${yours ? "your run" : "run"}, seed ${cell.seeds[index]}: <b>${read(value, metric)}</b>`);
       });
@@ -106,20 +133,20 @@ window.bygones.runs = (() => {
 
   const yoursInLegend = { x: [null], y: [null], mode: "markers", name: "your runs", marker: { symbol: "diamond-open", size: 11, color: INK } };
 
-  function againstHorizon(choice, metric, names, beside = {}) {
+  function againstHorizon(choice, metric, names, extra = {}) {
     const panels = panelsOf(choice);
     const horizons = horizonsOf(panels);
     const memories = memoriesOf(panels, names);
     const { place, layout } = axisOf(choice, metric);
     const traces = panels.flatMap((panel) => memories.flatMap((memory, index) => {
-      const beside = 0.07 * (index - (memories.length - 1) / 2);
+      const shift = 0.07 * (index - (memories.length - 1) / 2);
       const cells = horizons.flatMap((horizon, at) => {
         const cell = cellOf(panel, memory.gamma, horizon);
         return cell ? [{ at, cell, where: atHorizon(horizon) }] : [];
       });
-      return cells.length ? seedsAndMeans(isMarked(panel, panels), memory, cells, beside, metric, place) : [];
+      return cells.length ? seedsAndMeans(isMarked(panel, panels), memory, cells, shift, metric, place) : [];
     }));
-    for (const { variant, gamma, label, color } of Object.values(beside)) {
+    for (const { variant, gamma, label, color } of Object.values(extra)) {
       const [panel] = panelsOf({ ...choice, variant });
       const memory = { label, color, dash: "solid", width: 2.2 };
       const cells = horizons.flatMap((horizon, at) => {
@@ -217,9 +244,9 @@ window.bygones.runs = (() => {
         return cell ? [{ at, cell, where: packed.scales[scale] }] : [];
       });
       if (!found.length) return [];
-      const beside = 0.16 * (index - (memories.length - 1) / 2);
-      const [means, dots] = seedsAndMeans(origin === YOURS && origins.length > 1, memory, found, beside, metric, (value) => value);
-      return [{ ...means, x: means.x.map((x) => x + beside), mode: "markers", marker: { symbol: "line-ew-open", size: 18, color: memory.color, line: { width: 2.5 } } }, dots];
+      const shift = 0.16 * (index - (memories.length - 1) / 2);
+      const [means, dots] = seedsAndMeans(origin === YOURS && origins.length > 1, memory, found, shift, metric, (value) => value);
+      return [{ ...means, x: means.x.map((x) => x + shift), mode: "markers", marker: { symbol: "line-ew-open", size: 18, color: memory.color, line: { width: 2.5 } } }, dots];
     }));
     traces.push(...ruleLevels(panelsOf(choice), horizon, metric, [-0.5, scales.length - 0.5]));
     return withRuleNames({
@@ -277,11 +304,11 @@ window.bygones.runs = (() => {
 
 // The charts that are drawn without a choice of the reader.
 for (const element of document.querySelectorAll("[data-runs]")) {
-  const { runs, draw, whenSeen } = window.bygones;
-  const { kind, choice, metric, names, horizon, beside } = JSON.parse(element.dataset.runs);
-  whenSeen(element, () => draw(element, kind === "scale"
+  const { runs, drawFitted, whenSeen } = window.bygones;
+  const { kind, choice, metric, names, horizon, extra } = JSON.parse(element.dataset.runs);
+  whenSeen(element, () => drawFitted(element, kind === "scale"
     ? runs.againstScale(choice, metric, horizon, names)
-    : runs.againstHorizon(choice, metric, names, beside)));
+    : runs.againstHorizon(choice, metric, names, extra)));
 }
 
 // A link to a claim opens it.
