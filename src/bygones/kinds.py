@@ -24,6 +24,8 @@ class Words(NamedTuple):
         receive: what an agent would do with it.
         received: what an agent has done with everything given so far.
         owed: what an agent below its share is.
+        owes: what an agent below its share does, before the amount.
+        recent: what the memory holds of an agent.
         share: what an entitlement is a claim to.
         one: what is handed out, unless it has a name.
         least: what the agent whose turn it is has.
@@ -34,6 +36,8 @@ class Words(NamedTuple):
     receive: str
     received: str
     owed: str
+    owes: str
+    recent: str
     share: str
     one: str
     least: str
@@ -41,9 +45,15 @@ class Words(NamedTuple):
 
 
 _WORDS = {
-    "good": Words("gets", "receive", "received", "owed", "entitled share", "place", "lowest recent total", "who asked"),
-    "burden": Words("takes", "work", "worked", "due", "share of the load", "job", "least recent work", "available"),
-}
+    "good": Words(
+        gets="gets", receive="receive", received="received", owed="owed", owes="is owed", recent="recent total",
+        share="entitled share", one="place", least="lowest recent total", others="who asked",
+    ),
+    "burden": Words(
+        gets="takes", receive="work", received="worked", owed="due", owes="owes", recent="recent work",
+        share="share of the load", one="job", least="least recent work", others="available",
+    ),
+}  # fmt: skip
 
 _TIMES = {"h": "hour", "hour": "hour", "hours": "hour", "min": "minute", "minutes": "minute", "d": "day", "days": "day"}
 

@@ -403,6 +403,11 @@ class Explanation:
         return self._rival is not None and leximin_apart(self.decision, self._rival.after) is None
 
     @property
+    def was_drawn(self) -> bool:
+        """Whether a random draw decided."""
+        return self._is_tie
+
+    @property
     def _tie(self) -> list[str]:
         """Between whom a draw decided, or that the next of the worst-off did."""
         decision, rival = self.decision, self._rival

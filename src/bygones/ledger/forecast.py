@@ -1,22 +1,26 @@
 """What each newcomer rule would mean for a newcomer over the next decisions.
 
-The forecast assumes that places worth the same to everybody are handed out again and again, and that everybody present
-asks for one; of burdens, that everybody present can carry one. Whoever starts with zero then receives, or carries, more
-than their share until they have caught up: welcome where it is goods, not where it is burdens.
+The forecast assumes that places worth the same to everyone are assigned again and again, and that every agent present
+asks for one. For burdens, it assumes that every agent present can take one. A newcomer who starts with zero gets more
+than their share until they have caught up. That is welcome for goods and unwelcome for burdens.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bygones._arrays import check_between, check_count
+from bygones._text import counted
 from bygones.allocation import ChooseK, allocate
+from bygones.document.document import Cell, Column, Document, Table
+from bygones.kinds import words
 from bygones.ledger.actions.decisions import memory_of
-from bygones.ledger.model.rules import NEWCOMER_RULES, check_entitlement, check_newcomers
+from bygones.ledger.model.rules import NEWCOMER_RULES, Rules, check_entitlement, check_newcomers
 from bygones.ledger.model.standing import Standing, newcomer_start
 from bygones.ledger.model.times import UNITS, duration
 from bygones.memory import MemoryState
@@ -83,7 +87,7 @@ def foresee(
     check_entitlement(entitlement, agent, stood.rules.kind)
     status = dict(zip(stood.names, stood.status, strict=True)).get(agent, "away")
     if status != "away":
-        raise ValueError(f"agent must be somebody who has not joined yet, got {agent!r}, who is {status}")
+        raise ValueError(f"agent must be someone who has not joined yet, got {agent!r}, who is {status}")
     if not stood.rules.fades_alike:
         raise ValueError(
             f"newcomer rules can be compared only with one half-life for all agents and no cap, got "
@@ -110,3 +114,18 @@ def foresee(
     history = np.array(remembered)
     others = history[:, :-1].mean(axis=1) if len(present) else np.zeros(len(history))
     return Forecast(rule, start, np.array(received), history[:, -1], others)
+
+
+def forecasts_document(agent: str, forecasts: Sequence[Forecast], entitled: float, rules: Rules) -> Document:
+    """What each newcomer rule would lead to, next to the share that the newcomer is entitled to."""
+    word, thing = words(rules.kind), rules.handed_out
+    columns = [
+        Column("newcomer rule"), Column(thing.with_unit("starts with")),
+        Column(thing.with_unit(f"would {word.receive}"), measure="total"),
+        Column(thing.with_unit(word.share), measure="total"),
+    ]  # fmt: skip
+    rows: list[list[Cell]] = [[each.rule, each.start, float(each.received[-1]), entitled] for each in forecasts]
+    chosen = frozenset(i for i, each in enumerate(forecasts) if each.rule == rules.newcomers)
+    note = "The arrow marks the ledger's newcomer rule." if chosen else ""
+    decisions = counted(len(forecasts[0].received) - 1, "decision")
+    return Document(f"{agent} over the next {decisions}", [Table("", columns, rows, chosen, note)], "Forecast")

@@ -10,12 +10,12 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from bygones._text import check_text
+from bygones.ledger.actions.accounts import EventAccount, account_of, committing
 from bygones.ledger.actions.explanations import (
     Contribution,
     LaterChange,
     changes_since,
     contributions,
-    made_again,
     owed_since,
 )
 from bygones.ledger.actions.imports import Preview, preview
@@ -25,7 +25,7 @@ from bygones.ledger.model.rules import Change, RuleBook, Rules
 from bygones.ledger.model.standing import Standing
 from bygones.ledger.model.times import When
 from bygones.ledger.proof.verification import Verification, verify
-from bygones.ledger.storage import draw_table, keys, revisions, rows, schema, timeline
+from bygones.ledger.storage import keys, revisions, rows, schema, timeline
 from bygones.ledger.storage.store import Store
 
 
@@ -134,17 +134,16 @@ class Readable:
         with self._store.reading() as connection:
             return changes_since(connection, event)
 
-    def made_again(self, decision: Event) -> Event | None:
-        """The decision that was made in place of this one and counts instead, or None."""
-        with self._store.reading() as connection:
-            return made_again(connection, decision)
+    def account(self, seq: int) -> EventAccount:
+        """All that is known of one event: what it was, why it was decided so, and what changed it later."""
+        with self._asked() as (connection, book, _, _):
+            event = rows.load_event(connection, seq)
+            return account_of(connection, book.at(max(event.time, book.began)), book.zone, seq)
 
     def committing(self, decision: Event) -> Event | None:
         """The event that had committed to the draw of a decision, or None."""
-        drawn = (decision.details or {}).get("draw") or {}
         with self._store.reading() as connection:
-            seq = drawn.get("committed_in") or draw_table.published_in(connection, drawn.get("number"))
-            return None if seq is None else rows.load_event(connection, seq)
+            return committing(connection, decision)
 
     def decisions_at(self, at: When) -> list[int]:
         """The numbers of the decisions of one instant that count."""

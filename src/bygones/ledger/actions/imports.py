@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from bygones._names import groups_alike, quoted
-from bygones._text import check_text, counted, listed
+from bygones._text import capitalized, check_text, counted, listed
+from bygones.document.document import Answer, Block, Cell, Column, Document, Table
 from bygones.ledger.actions.records import amounts, check_distinct, correct_all, name_of
 from bygones.ledger.model.events import Entry, Event, load_details
 from bygones.ledger.model.rules import RuleBook
-from bygones.ledger.model.times import iso
+from bygones.ledger.model.times import day, iso
 from bygones.ledger.storage import derived, dialects, keys, revisions, rows, schema
 from bygones.ledger.storage.revisions import in_effect
 from bygones.ledger.storage.transaction import Transaction
@@ -44,14 +45,15 @@ class Share(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Preview:
+class Preview(Answer):
     """What an import would record.
 
     Attributes:
         shares: by agent, in the order of the table.
         there: the rows, counted from 0, of which the ledger has an equal agent, time and amount already.
         repeated: the rows that are in the table before, with an equal agent, time and amount.
-        near: groups of names that are nearly the same, each with somebody who is new.
+        near: groups of names that are nearly the same, each with a new agent.
+        zone: the time zone in which days begin.
         where: where each of the repeated rows was read, if that is known.
     """
 
@@ -59,12 +61,43 @@ class Preview:
     there: tuple[int, ...]
     repeated: tuple[int, ...]
     near: tuple[tuple[str, ...], ...]
+    zone: str
     where: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
         """The number of rows."""
         return sum(share.rows for share in self.shares)
+
+    def document(self) -> Document:
+        """What an import would record, and what looks like a mistake."""
+        columns = [
+            Column("agent", folds=True),
+            Column("rows"),
+            Column("first"),
+            Column("last"),
+            Column("sum"),
+            Column(""),
+        ]
+        rows: list[list[Cell]] = [
+            [
+                share.agent,
+                share.rows,
+                day(share.first, self.zone),
+                day(share.last, self.zone),
+                share.total,
+                "" if share.known else "new",
+            ]
+            for share in self.shares
+        ]
+        warnings = [self.repetition(), *(f"{capitalized(warning)}." for warning in self.warnings())]
+        blocks: list[Block] = [
+            Table("", columns, rows).without_empty(),
+            *filter(None, warnings),
+            "Nothing was recorded.",
+        ]
+        rows_of = f"{counted(self.rows, 'row')} of {counted(len(self.shares), 'agent')}"
+        return Document(f"Would record {rows_of}", blocks, "Import")
 
     def warnings(self) -> list[str]:
         """What looks like a mistake, in sentences."""
@@ -142,7 +175,7 @@ def preview(connection: sa.Connection, book: RuleBook, entries: Sequence[Entry],
             repeated.append(row)
         seen.add(each)
     where = tuple(entries[row].where for row in repeated)
-    return Preview(tuple(shares), tuple(there), tuple(repeated), near, where)
+    return Preview(tuple(shares), tuple(there), tuple(repeated), near, book.zone, where)
 
 
 def record(

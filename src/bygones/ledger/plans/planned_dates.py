@@ -7,25 +7,27 @@ then on it counts as received, without any command.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from bygones._text import check_text
+from bygones._text import check_text, counted
 from bygones.allocation.problem_contract import Given, Problem
 from bygones.allocation.problems import problem_from
+from bygones.document.document import Answer, Block, Cell, Column, Document, Table
 from bygones.ledger.actions import records, remade
 from bygones.ledger.actions.decisions import Proposal, possible, proposal
 from bygones.ledger.model import fold
 from bygones.ledger.model.events import Entry, Event, load_details
 from bygones.ledger.model.fold import Facts
+from bygones.ledger.model.participation import PRESENT, status
 from bygones.ledger.model.participation import read as read_participation
-from bygones.ledger.model.participation import status
 from bygones.ledger.model.rules import RuleBook, Rules
 from bygones.ledger.model.standing import Standing, standing_of
-from bygones.ledger.model.times import as_datetime, iso
+from bygones.ledger.model.times import as_datetime, day, iso, shown
 from bygones.ledger.plans.date_needs import DateNeeds
 from bygones.ledger.storage import derived, draw_table, rows, schema, timeline
 from bygones.ledger.storage.revisions import corrects, in_effect
@@ -90,12 +92,50 @@ class PlannedDate:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """Dates ahead, with everybody's standing before and, if all goes as planned, after them."""
+class Plan(Answer):
+    """Dates ahead, with the standing before them and, if all goes as planned, after them."""
 
     dates: tuple[PlannedDate, ...]
     before: Standing
     after: Standing
+
+    def document(self) -> Document:
+        """Who has which turn on each date, and how the standing changes."""
+        return Document(
+            f"Plan for {counted(len(self.dates), 'date')} (times in {self.after.zone})",
+            [self._dates_table(), self._standings_table()],
+            "Plan",
+        )
+
+    def _dates_table(self) -> Table:
+        columns = [Column("date"), Column("turns", folds=True), Column("left out", folds=True)]
+        rows = [
+            [
+                date_in_words(date.needs.at, date.needs.all_day, self.after.zone),
+                turns_in_words(date.turns),
+                "; ".join(f"{agent}: {why}" for agent, why in date.left_out.items()),
+            ]
+            for date in self.dates
+        ]
+        return Table("", columns, rows).without_empty()
+
+    def _standings_table(self) -> Table:
+        before, after, thing = self.before, self.after, self.after.rules.handed_out
+        row_of, now, then = {name: row for row, name in enumerate(before.names)}, before.balances(), after.balances()
+        columns = [
+            Column("agent", folds=True), Column(thing.with_unit("planned")),
+            Column(thing.with_unit("recent now"), gives_way=2, measure="total"),
+            Column(thing.with_unit("recent after"), gives_way=2, measure="total"),
+            Column("balance now"), Column("balance after"),
+        ]  # fmt: skip
+        rows: list[list[Cell]] = []
+        for row, name in enumerate(after.names):
+            planned = math.fsum(turn.amount for date in self.dates for turn in date.turns if turn.agent == name)
+            was = row_of.get(name)  # None for an agent who joins in the meantime
+            recent = None if was is None else float(before.remembered[was])
+            balance = None if was is None else now[was]
+            rows.append([name, planned, recent, float(after.remembered[row]), balance, then[row]])
+        return Table("Standing now, and after the plan", columns, rows)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan, of the types that JSON has."""
@@ -109,6 +149,41 @@ class Plan:
             for each in self.dates
         ]
         return {"dates": dates, "before": self.before.to_dict(), "after": self.after.to_dict()}
+
+
+def turns_document(turns: Sequence[PlannedTurn], zone: str) -> Document:
+    """The turns of published plans; those that their agents cannot take have a reason."""
+    columns = [
+        Column("event"), Column("date"), Column("agent", folds=True), Column("what", folds=True),
+        Column("amount", gives_way=1), Column("status"),
+    ]  # fmt: skip
+    rows: list[list[Cell]] = [
+        [
+            turn.seq,
+            date_in_words(turn.at, turn.all_day, zone),
+            turn.agent,
+            turn.what,
+            turn.amount,
+            "" if turn.status == PRESENT else turn.status,
+        ]
+        for turn in turns
+    ]
+    blocks: list[Block] = [Table("", columns, rows).without_empty()]
+    impossible = sum(turn.status != PRESENT for turn in turns)
+    if impossible:
+        blocks.append(f"{counted(impossible, 'turn')} cannot be taken: decide again with bygones ledger replan.")
+    headline = f"{counted(len(turns), 'planned turn')} (times in {zone})" if turns else "Nothing is planned."
+    return Document(headline, blocks, "Planned")
+
+
+def turns_in_words(turns: Sequence[Turn]) -> str:
+    """Who has which turn."""
+    return "; ".join(f"{turn.agent}: {turn.what}" for turn in turns) or "nobody"
+
+
+def date_in_words(at: int, all_day: bool, zone: str) -> str:
+    """A date of a plan, with its time if it has one."""
+    return day(at, zone) if all_day else shown(at, zone)
 
 
 def draft(
