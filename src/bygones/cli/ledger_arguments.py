@@ -83,7 +83,7 @@ class Recording(Keyed):
     @property
     def details(self) -> dict[str, Any]:
         """The arguments with which a ledger records it."""
-        return {**super().details, "note": self.note}
+        return super().details | {"note": self.note}
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class RecordingAt(Recording):
     @property
     def details(self) -> dict[str, Any]:
         """The arguments with which a ledger records it."""
-        return {**super().details, "at": self.at}
+        return super().details | ({} if self.at is None else {"at": self.at})
 
 
 RecordedOnce = Annotated[Keyed, OmitArgPrefixes, arg(name="")]

@@ -173,9 +173,10 @@ def _joined(ledger: Ledger, event: Event) -> str:
         return f"{event.agent} {joined}, starting with {holding} {with_unit(f'{event.amount:.4g}')}."
     stood = ledger.standing(then)
     total = float(stood.remembered[stood.names.index(str(event.agent))])
+    now = f"{holding} {with_unit(f'{total:.4g}')}"
     if not event.amount:
-        return f"{event.agent} {joined} again, and keeps {holding} {with_unit(f'{total:.4g}')}."
+        return f"{event.agent} {joined} again, and keeps {now}."
     return (
-        f"{event.agent} {joined} again, with {holding} {with_unit(f'{total:.4g}')}: {total - event.amount:.4g} from before, "
-        f"and {event.amount:.4g} more to start where newcomers do. With --start zero, nothing is added."
+        f"{event.agent} {joined} again, with {now}: {total - event.amount:.4g} from before, and {event.amount:.4g} "
+        "more to start where newcomers do. With --start zero, nothing is added."
     )

@@ -122,10 +122,10 @@ def forecasts_document(agent: str, forecasts: Sequence[Forecast], entitled: floa
     columns = [
         Column("newcomer rule"), Column(thing.with_unit("starts with")),
         Column(thing.with_unit(f"would {word.receive}"), measure="total"),
-        Column(thing.with_unit(word.share), measure="total"),
+        Column(thing.with_unit("fair share"), measure="total"),
     ]  # fmt: skip
     rows: list[list[Cell]] = [[each.rule, each.start, float(each.received[-1]), entitled] for each in forecasts]
     chosen = frozenset(i for i, each in enumerate(forecasts) if each.rule == rules.newcomers)
-    note = "The arrow marks the ledger's newcomer rule." if chosen else ""
+    note = f"Fair share: the {word.share} in these decisions.{' The arrow marks the rule in force.' if chosen else ''}"
     decisions = counted(len(forecasts[0].received) - 1, "decision")
     return Document(f"{agent} over the next {decisions}", [Table("", columns, rows, chosen, note)], "Forecast")

@@ -94,13 +94,13 @@ class Standing(Answer):
         if later is not None:
             row_of, day = {name: row for row, name in enumerate(later.names)}, short_day(later.at, self.zone, self.at)
             when, then = f"on {day}", [row_of[name] for name in self.names]
-            columns.insert(4, (Column(f"recent {when}", 2, measure="total"), later.remembered[then].tolist()))
-            columns.append((Column(f"balance {when}", 2), [later.balances()[row] for row in then]))
+            columns.insert(4, (Column(f"recent {when}", 5, measure="total"), later.remembered[then].tolist()))
+            columns.append((Column(f"balance {when}", 5), [later.balances()[row] for row in then]))
         if self.is_unequal:
-            columns.append((Column("per unit", 5), [Signed(value) for value in self.per_unit.tolist()]))
+            columns.append((Column("per unit", 2), [Signed(value) for value in self.per_unit.tolist()]))
         instants = self.last.tolist() if since is None else [since.get(name, NEVER) for name in self.names]
         days = ["" if at == NEVER else short_day(at, self.zone, self.at) for at in instants]
-        columns.append((Column(f"last {thing.name or word.received}" if since is None else "since"), days))
+        columns.append((Column(f"last {thing.name or word.received}" if since is None else "since", 6), days))
         rows = [[cells[row] for _, cells in columns] for row in ranking]
         chosen = frozenset(i for i, row in enumerate(ranking) if row in following)
         share = f"the {word.share}" if self.is_unequal else "an equal share"
