@@ -124,8 +124,8 @@ class Plan(Answer):
         row_of, now, then = {name: row for row, name in enumerate(before.names)}, before.balances(), after.balances()
         columns = [
             Column("agent", folds=True), Column(thing.with_unit("planned")),
-            Column(thing.with_unit("recent now"), gives_way=2, measure="total"),
-            Column(thing.with_unit("recent after"), gives_way=2, measure="total"),
+            Column(f"{thing.with_unit('recent')} now", gives_way=2, measure="total"),
+            Column(f"{thing.with_unit('recent')} after", gives_way=2, measure="total"),
             Column("balance now"), Column("balance after"),
         ]  # fmt: skip
         rows: list[list[Cell]] = []
