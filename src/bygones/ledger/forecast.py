@@ -1,4 +1,4 @@
-"""What each newcomer rule would mean for a newcomer over the next decisions.
+"""Forecasts of the next decisions for a newcomer, one for each newcomer rule.
 
 The forecast assumes that places worth the same to everyone are assigned again and again, and that every agent present
 asks for one. For burdens, it assumes that every agent present can take one. A newcomer who starts with zero gets more
@@ -71,13 +71,13 @@ def foresee(
     """The next decisions if an agent joined now under this rule.
 
     Args:
-        stood: where everybody stands now.
+        stood: the standing now.
         rule: the newcomer rule.
         agent: who would join; must not be present.
         decisions: how many decisions to forecast.
         every: the time between two of them.
         places: how many are served each time.
-        worth: what a place is worth.
+        worth: the worth of a place.
         entitlement: the newcomer's.
         seed: draws among ties.
     """
@@ -117,7 +117,7 @@ def foresee(
 
 
 def forecasts_document(agent: str, forecasts: Sequence[Forecast], entitled: float, rules: Rules) -> Document:
-    """What each newcomer rule would lead to, next to the share that the newcomer is entitled to."""
+    """The outcome of each newcomer rule, next to the newcomer's fair share."""
     word, thing = words(rules.kind), rules.handed_out
     columns = [
         Column("newcomer rule"), Column(thing.with_unit("starts with")),

@@ -1,4 +1,4 @@
-"""Questions that need the events again: what a standing consists of, since when it is so, and what came later."""
+"""Questions that need the events again: the parts of a standing, since when it holds, and later changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bygones.ledger.storage.revisions import in_effect
 from bygones.ledger.storage.timeline import Known
 
 CAP = "cap"
-"""In place of a kind of event: what was lost because it was above the cap."""
+"""In place of a kind of event: the amount lost because it was above the cap."""
 
 
 BEYOND = (
@@ -33,7 +33,7 @@ BEYOND = (
 
 
 class Contribution(NamedTuple):
-    """What is still remembered of one event: `counts`, its `amount` times its `weight` by now."""
+    """The part of one event that still counts: `counts`, its `amount` times its `weight` by now."""
 
     seq: int
     kind: str
@@ -45,7 +45,7 @@ class Contribution(NamedTuple):
 
 
 def contributions_document(agent: str, parts: Sequence[Contribution], rules: Rules, zone: str) -> Document:
-    """What an agent's recent total consists of, event by event."""
+    """An agent's recent total, event by event."""
     word, thing, total = words(rules.kind), rules.handed_out, math.fsum(part.counts for part in parts)
     columns = [
         Column("event"), Column("kind"), Column("day"), Column(thing.with_unit("amount"), gives_way=2, measure="total"),
@@ -71,7 +71,7 @@ def contributions_document(agent: str, parts: Sequence[Contribution], rules: Rul
 
 
 def contributions(connection: sa.Connection, book: RuleBook, at: int, agent: str) -> list[Contribution]:
-    """The events of an agent up to an instant with what is still remembered of each, the largest first."""
+    """The events of an agent up to an instant with the part of each that still counts, the largest first."""
     changes = rows.participation_of(connection, [agent])
     if not changes:
         raise rows.unknown_agent(agent, rows.load_names(connection))
@@ -134,11 +134,11 @@ def _in_order(connection: sa.Connection, known: Known, at: int) -> Iterator[Fact
 
 
 class LaterChange(NamedTuple):
-    """A later event that changes what an earlier one says.
+    """A later event that changes an earlier one.
 
     Attributes:
         event: the later event.
-        changed: the event it changes: the earlier one, or what was received through it.
+        changed: the event it changes: the earlier one, or an amount received through it.
         was: the amount that counted before, None where there is none.
         now: the amount that counts since, None where there is none.
     """
@@ -171,7 +171,7 @@ def changes_since(connection: sa.Connection, event: Event) -> list[LaterChange]:
     direct = _referring(connection, [event.seq])
     if event.kind not in DECISIONS:
         return _of(connection, event, direct)
-    # What was received through a decision was recorded with it. What came later changes it, as a swap does.
+    # The amounts received through a decision were recorded with it. Later events change them, as a swap does.
     receipts = [each for each in direct if each.kind in RECEIVED and not derived.linked(connection, "takes", each.seq)]
     changes = [LaterChange(each, event, None, None) for each in direct if each not in receipts]
     later = _referring(connection, [each.seq for each in receipts])

@@ -146,7 +146,7 @@ class Preview(Answer):
 
 
 def preview(connection: sa.Connection, book: RuleBook, entries: Sequence[Entry], *, join: bool = False) -> Preview:
-    """What these entries would record. Whoever is new is refused, unless they are to join."""
+    """A preview of these entries. New agents are refused, unless they are to join."""
     names = [check_text(name_of(i, entries, "agent"), entry.agent, empty=False) for i, entry in enumerate(entries)]
     times = [
         0 if each.at is None else book.instant(each.at, name_of(i, entries, "at")) for i, each in enumerate(entries)
@@ -181,9 +181,9 @@ def preview(connection: sa.Connection, book: RuleBook, entries: Sequence[Entry],
 def record(
     tx: Transaction, entries: Sequence[Entry], *, join: bool, distinct: bool, again: bool, source: str
 ) -> list[Event]:
-    """Records many utilities; those that have keys of their own and were recorded before are returned as they are.
+    """Records many utilities; those that have keys of their own and were recorded before are returned unchanged.
 
-    Whether the ledger has them already is looked up in the same transaction, so that of two imports at once one waits.
+    Whether the ledger has them already is looked up in the same transaction: of two imports at once, one waits.
     """
     known = keys.recorded_entries(tx.connection, entries, tx.book.instant)
     new = [entry for entry in entries if entry.key is None or keys.check_key(entry.key) not in known]
@@ -196,12 +196,12 @@ def record(
     written = iter(amounts(tx, "received", new, join=join))
     if source:
         tx.together(source=source)
-    # In the order of the entries, what was recorded before in its place.
+    # In the order of the entries, each event that was recorded before in its place.
     return [known.get(str(entry.key)) or next(written) for entry in entries]
 
 
 def asked(entries: Sequence[Entry], book: RuleBook) -> list[Any]:
-    """What is asked for, for a key of all entries together."""
+    """The request of a key for all entries together."""
     return [
         "record",
         None,
@@ -210,7 +210,7 @@ def asked(entries: Sequence[Entry], book: RuleBook) -> list[Any]:
 
 
 class Import(NamedTuple):
-    """What was imported together: the first and the last event, and where it came from."""
+    """The events imported together: the first and the last event, and where it came from."""
 
     first: int
     last: int
@@ -218,7 +218,7 @@ class Import(NamedTuple):
 
 
 def undo(tx: Transaction, seq: int, note: str) -> list[Event]:
-    """Takes back everything that was imported together with this event, whoever has taken it over by now."""
+    """Takes back everything that was imported together with this event, also from agents who have taken a turn over."""
     imports = _imports(tx.connection)
     mine = next((each for each in imports if each.first <= seq <= each.last), None)
     if mine is None:

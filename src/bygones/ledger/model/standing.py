@@ -1,4 +1,4 @@
-r"""Where everybody stands at one instant, and what newcomers start with.
+r"""The standing of all agents at one instant, and the starting amounts of newcomers.
 
 Of all that is remembered, agent $i$ is entitled to the share $w_i/\sum_j w_j$ among those present. The agent is owed
 the difference,
@@ -8,8 +8,8 @@ $$ \text{owed}_i = \frac{w_i}{\sum_j w_j}\sum_j Z_j - Z_i , $$
 if it is above zero, and ahead by it if it is below zero. Over those present it sums to zero. Agents on hold or away
 are left out.
 
-Agents are compared *per unit* of entitlement: whoever is owed most per unit, $\text{owed}_i/w_i = \bar Z - Z_i/w_i$,
-has the least remembered per unit, and comes before the others in standings, decisions and audits alike.
+Agents are compared *per unit* of entitlement: the agent who is owed most per unit, $\text{owed}_i/w_i = \bar Z -
+Z_i/w_i$, has the least remembered per unit, and comes before the others in standings, decisions and audits alike.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LEVEL = 5e-4
 
 @dataclass(frozen=True, repr=False)
 class Standing(Answer):
-    """Where everybody stands at one instant, one entry per agent.
+    """The standing at one instant, one entry per agent.
 
     Attributes:
         at: the instant.

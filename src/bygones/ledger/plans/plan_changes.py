@@ -202,7 +202,7 @@ def unplan(tx: Transaction, start: int, end: int | None = None, note: str = "") 
 
 
 def swap(tx: Transaction, first: int, second: int, note: str = "") -> list[Event]:
-    """Exchanges two agents' turns, planned or already received: from here on each counts for whoever serves."""
+    """Exchanges two agents' turns, planned or already received: from here on each counts for the agent who serves."""
     one, other = (_turn(tx, seq) for seq in (first, second))
     if one.agent == other.agent:
         raise ValueError(f"events {first} and {second} are both turns of {one.agent!r}: there is nothing to swap")
@@ -262,5 +262,5 @@ def _terms(tx: Transaction, row: Event, given: Event) -> Given:
     if worth is None:
         raise ValueError(f"{taker!r} is not available for event {row.seq} at {when}")
     if row.seq in counts:
-        worth = amount  # what a turn was corrected to, it is for whoever serves
+        worth = amount  # a corrected amount holds for every agent
     return Given(taker, item, terms[0].part if len(terms) == 1 else None, worth)

@@ -1,7 +1,7 @@
 """Who gets what on dates ahead, decided date after date.
 
 Each date is decided from the standing as it will be then, with the holds, joins and rules of then, and with what the
-dates before it give. What is planned is an event of its own kind. Its time lies ahead: until then it waits, and from
+dates before it give. A planned turn is an event of its own kind. Its time lies ahead: until then it waits, and from
 then on it counts as received, without any command.
 """
 
@@ -83,7 +83,7 @@ class PlannedTurn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PlannedDate:
-    """The plan for a date: what there is to hand out, who gets what, and who was left out for which reason."""
+    """The plan for a date: its needs, its turns, and the reasons why agents were left out."""
 
     needs: DateNeeds
     proposal: Proposal
@@ -189,7 +189,7 @@ def date_in_words(at: int, all_day: bool, zone: str) -> str:
 def draft(
     connection: sa.Connection, head: sa.Row[Any], wanted: Sequence[DateNeeds], recorded: int | None = None
 ) -> Plan:
-    """Decides date after date from what is known now, as the clock says or the caller knows; nothing is recorded."""
+    """Decides date after date with today's knowledge; nothing is recorded. By default the clock sets the time."""
     book, now = rows.load_book(head.rules), rows.clock(connection) if recorded is None else recorded
     _check_dates(connection, book, now, wanted)
     before = timeline.standing(connection, book, now)
@@ -262,7 +262,7 @@ def published(tx: Transaction, wanted: Sequence[DateNeeds], events: Sequence[Eve
 
 
 def turns_of(given: Sequence[Given], request: Problem | None, rules: Rules) -> tuple[Turn, ...]:
-    """What is given of a request as turns, one for each item."""
+    """The turns of a request, one for each item given."""
     return tuple(Turn(each.agent, rules.gets_in_words([each], request)[each.agent], each.utility) for each in given)
 
 

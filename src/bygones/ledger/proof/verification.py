@@ -42,7 +42,7 @@ class Verification(NamedTuple):
         agents: how many agents.
         head: the hash of the last event.
         problems: what is wrong, one sentence each.
-        decisions: how many decisions were made again, with the same result unless a problem says otherwise.
+        decisions: how many decisions were made again, with the same result unless there is a problem.
         unchecked: by its number, why a decision could not be made again, and was only compared with what was received
             through it.
     """
