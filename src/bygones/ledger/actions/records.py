@@ -258,9 +258,9 @@ def change_rules(tx: Transaction, time: int, settings: dict[str, Any], note: str
         raise ValueError(f"a half-life has no effect with {after.memory}: change the memory to {DISCOUNTED} as well")
     if check_memory(settings.get("memory", after.memory))[1] is not None:
         settings = settings | {"half_life": after.half_life}
-    told = after.to_dict()
-    by_agent = {name: {agent: told[name].get(agent) for agent in settings.get(name, ())} for name in BY_AGENT}
-    settings = {name: by_agent.get(name, told[name]) for name in settings}
+    all_settings = after.to_dict()
+    by_agent = {name: {agent: all_settings[name].get(agent) for agent in settings.get(name, ())} for name in BY_AGENT}
+    settings = {name: by_agent.get(name, all_settings[name]) for name in settings}
     check_settings(settings)
     latest = _latest_after(tx, time)
     if latest is not None and any(name in settings for name in MEMORY_SETTINGS):

@@ -43,10 +43,10 @@ def fingerprint(asked: list[Any]) -> str:
 def number(amount: float) -> float | str:
     """An amount for a fingerprint, 6 being the same as 6.0; what is no number is refused later."""
     try:
-        found = float(amount)
+        value = float(amount)
     except (TypeError, ValueError, OverflowError):
         return repr(amount)
-    return found if math.isfinite(found) else repr(found)
+    return value if math.isfinite(value) else repr(value)
 
 
 def together(connection: sa.Connection, event: Event) -> list[Event]:

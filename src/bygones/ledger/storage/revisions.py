@@ -123,10 +123,10 @@ def rebuild(connection: sa.Connection) -> None:
     _insert(connection, all_revisions(connection))
 
 
-def _insert(connection: sa.Connection, found: Revisions) -> None:
+def _insert(connection: sa.Connection, changes: Revisions) -> None:
     rows = [
         {"event": event, "since": since, "until": until, "amount": amount}
-        for (event, since), (until, amount) in found.items()
+        for (event, since), (until, amount) in changes.items()
     ]
     if rows:
         dialects.insert(connection, schema.revised, rows)
