@@ -154,10 +154,10 @@ def preview(connection: sa.Connection, book: RuleBook, entries: Sequence[Entry],
     by_agent: dict[str, list[int]] = {}
     for row, name in enumerate(names):
         by_agent.setdefault(name, []).append(row)
-    everybody = connection.execute(sa.select(schema.agents.c.name)).scalars().all()
-    known = set(everybody)
+    members = connection.execute(sa.select(schema.agents.c.name)).scalars().all()
+    known = set(members)
     new = [name for name in by_agent if name not in known]
-    near = tuple(tuple(group) for group in groups_alike([*everybody, *new]) if set(group) & set(new))
+    near = tuple(tuple(group) for group in groups_alike([*members, *new]) if set(group) & set(new))
     if new and not join:
         raise _unknown(new, near)
     shares = []

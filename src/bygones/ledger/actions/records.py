@@ -179,7 +179,7 @@ def _voidable(tx: Transaction, seq: int, *, swapping: bool) -> Event:
     if since is not None:
         raise ValueError(f"event {seq} is already void, since event {since}")
     if seq == 1:
-        raise ValueError("event 1 says when the ledger began and by which rules: change the rules instead")
+        raise ValueError("event 1 has the beginning and the first rules of the ledger: change the rules instead")
     if not swapping:
         _check_not_swapped(tx.connection, event)
     if event.kind == "void" and event.refers is not None:
@@ -252,7 +252,7 @@ def change_rules(tx: Transaction, time: int, settings: dict[str, Any], note: str
     if not settings:
         raise ValueError("a rule change must change at least one setting, got none")
     if "kind" in settings:
-        raise ValueError("kind cannot change, since it says what was recorded: make a ledger of the other kind")
+        raise ValueError("kind cannot change, since it defines the meaning of amounts: make a ledger of the other kind")
     after = tx.book.at(time).changed(settings)
     if after.memory != DISCOUNTED and not {"half_life", "half_lives"}.isdisjoint(settings):
         raise ValueError(f"a half-life has no effect with {after.memory}: change the memory to {DISCOUNTED} as well")

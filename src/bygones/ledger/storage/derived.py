@@ -27,7 +27,7 @@ from bygones.ledger.storage import dialects, revisions, rows, schema, timeline
 LINKS = ("redecides", "swaps", "takes", "undoes", "import", "draw")
 """Kinds of link: to the decision or plan in whose place another was made; from each half of a swap to both turns that
 were swapped, and to the one that it takes over; from a correction to the first event of the import that it takes back;
-from the event that says what was imported together to the last of it; and to the number of the draw of a decision."""
+from the first event of an import, which has its source, to the last; and to the number of the draw of a decision."""
 
 
 TABLES = (schema.links, schema.given)
