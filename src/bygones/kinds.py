@@ -11,10 +11,14 @@ import re
 from typing import Literal, NamedTuple, get_args
 
 from bygones._arrays import check_one_of
-from bygones._text import amount, number_in_words, plural
+from bygones._text import amount, check_text, number_in_words, plural
 
 Kind = Literal["good", "burden"]
 """good: something people want. burden: work that someone has to do."""
+
+
+LONGEST_WORD = 40
+"""The most characters of the word for a thing, and of its unit."""
 
 
 class Words(NamedTuple):
@@ -108,6 +112,14 @@ class Thing(NamedTuple):
 
 UNNAMED = Thing()
 """Something that has no name and no unit."""
+
+
+def check_word(name: str, word: object) -> str:
+    """The word for a thing or for its unit, refused if it is too long or cannot be printed."""
+    text = check_text(name, word)
+    if len(text) > LONGEST_WORD:
+        raise ValueError(f"{name} must have at most {LONGEST_WORD} characters, got {text!r}")
+    return text
 
 
 def check_kind(kind: object) -> Kind:

@@ -59,7 +59,7 @@ class Comparison:
 
     @cached_property
     def score(self) -> tuple[str, np.ndarray] | None:
-        """What agents are compared by where recent totals do not decide: its name, such as `need × price`, and numbers."""
+        """The name and the numbers by which agents are compared instead of recent totals, such as `need × price`."""
         problem, prices = self.decision.problem, self.decision.prices
         if prices is None and self.decision.welfare.name == "utilitarian" and self.worth is not None:
             return "load" if problem.is_burden else "need", self.worth

@@ -1,4 +1,4 @@
-"""Why a decision came out as it did: a headline, a table of everyone who came into question, a line about the memory."""
+"""The explanation of a decision: a headline, a table of everyone who came into question, a line about the memory."""
 
 from __future__ import annotations
 
@@ -137,36 +137,38 @@ class Explanation:
     def _left_out(self) -> list[str]:
         """The agents who are not in the table, and anything that is left over."""
         decision, compared = self.decision, self.compared
-        hidden = len(compared.candidates) - len(self._rows)
-        more = "who were available" if decision.problem.is_burden else "who asked"
-        notes = [f"The table leaves out {hidden:,} others {more}."] if hidden else []
-        left = decision.problem.left_over(decision.given)
+        is_burden = decision.problem.is_burden
+        hidden, left = len(compared.candidates) - len(self._rows), decision.problem.left_over(decision.given)
+        notes = [f"The table leaves out {hidden:,} others {words(decision.problem.kind).others}."] if hidden else []
         notes += [f"{capitalized(left)} left over."] if left and len(decision.served) else []
-        if not np.isfinite(compared.recent).any():
+        lowest = self._lowest(np.arange(decision.problem.n_agents))
+        if not len(decision.served) or set(lowest) & set(compared.candidates.tolist()):
             return notes
-        least = float(np.nanmin(compared.recent))
-        lowest = np.flatnonzero(compared.recent <= least + SEEN * abs(least)).tolist()
-        if set(lowest) & set(compared.candidates.tolist()) or not len(decision.served):
-            return notes
-        who = listed([decision.agent_names[i] for i in lowest], NAMED)
-        has, was = ("has", "was") if len(lowest) == 1 else ("have", "were")
-        why = f"{was} not available" if decision.problem.is_burden else "did not ask"
-        return [*notes, f"{who} {has} the {self._least(least)} but {why}."]
+        was = "was" if len(lowest) == 1 else "were"
+        return [*notes, f"{self._has_least(lowest)} but {f'{was} not available' if is_burden else 'did not ask'}."]
 
-    def _least(self, total: float) -> str:
+    def _lowest(self, agents: np.ndarray) -> list[int]:
+        """The agents with the lowest recent total among these."""
+        recent = self.compared.recent[agents]
+        if not np.isfinite(recent).any():
+            return []
+        least = float(np.nanmin(recent))
+        return [int(agent) for agent in agents[recent <= least + SEEN * abs(least)]]
+
+    def _has_least(self, agents: Sequence[int]) -> str:
+        names, total = [self.decision.agent_names[i] for i in agents], float(self.compared.recent[agents[0]])
         per = " per share" if self.compared.has_shares else ""
-        return f"{words(self.decision.problem.kind).least} ({self.decision.thing.with_unit(amount(total))}{per})"
+        least = f"{words(self.decision.problem.kind).least} ({self.decision.thing.with_unit(amount(total))}{per})"
+        return f"{listed(names, NAMED)} {'has' if len(names) == 1 else 'have'} the {least}"
 
     @property
     def _prices(self) -> list[str]:
-        """Under prices, the agent with least where it is not served, and the source of the prices."""
+        """Under prices, the agents with least if none of them is served, and the source of the prices."""
         decision, compared = self.decision, self.compared
         if decision.prices is None:
             return []
-        could = compared.candidates[np.isfinite(compared.recent[compared.candidates])]
-        notes = []
-        if len(could) > 1 and not compared.is_served[lowest := int(could[compared.recent[could].argmin()])]:
-            notes.append(f"{decision.agent_names[lowest]} has the {self._least(float(compared.recent[lowest]))}.")
+        lowest = self._lowest(compared.candidates)
+        notes = [f"{self._has_least(lowest)}."] if lowest and not compared.is_served[lowest].any() else []
         return [*notes, *([f"Prices were learned from {decision.learned_from}."] if decision.learned_from else [])]
 
     @property
@@ -206,7 +208,7 @@ def _fading_in_words(memory: Memory, each: str, unit: str) -> str:
     if isinstance(memory, SlidingWindow):
         return f"{each} counts in full for {duration_in_words(memory.length, unit)}, then not at all"
     if isinstance(memory, Reset):
-        return f"{each} counts in full, and counting starts over every {duration_in_words(memory.every, unit)}"
+        return f"{each} counts in full, and counting starts over every {duration_in_words(float(np.max(memory.every)), unit)}"
     known = memory.half_life
     if known is None:
         return f"The past counts by the memory {' '.join(repr(memory).split())}"

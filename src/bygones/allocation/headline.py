@@ -133,4 +133,3 @@ def _level(compared: Comparison) -> str:
         everyone = "both" if len(parts) == 2 else f"all {number_in_words(len(parts))}"
         return f"this brings {everyone} to a {total} of {level}"
     return f"this raises the lowest {plural(total, len(parts))} to {level}"
-

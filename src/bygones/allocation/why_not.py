@@ -64,7 +64,7 @@ def _worth(decision: Decision, given: np.ndarray) -> float:
 
 def _standing(compared: Comparison, row: int) -> str:
     """The number by which an agent of a division is compared with the others."""
-    name, thing = compared.decision.agent_names[row], compared.decision.thing
+    name = compared.decision.agent_names[row]
     if compared.score is not None:
         return f"{name}'s {compared.score[0]} is {amount(float(compared.score[1][row]))}."
     return f"{name}'s {words(compared.decision.problem.kind).recent} is {_total(compared, row)}."

@@ -90,13 +90,14 @@ def print_event(
     kind: Kind,
     zone: str = "UTC",
     void_since: int | None = None,
+    why_not: str = "",
 ) -> None:
     """Prints an event and, if it is or follows from a decision, the reasons and the draw; and what changed it later."""
     if json:
         later = [change.event.to_dict() | {"was": change.was, "now": change.now} for change in changes]
         told = {} if found is None else {"gets": found.told.gets, "reasons": found.told.reasons}
         decision = None if found is None else found.decision.to_dict() | told
-        data = {"decision": decision, "changed_by": later}
+        data = {"decision": decision, "changed_by": later, **({"why_not": why_not} if why_not else {})}
         again = None if found is None or found.again is None else found.again.seq
         print_json(event.to_dict() | {"void_since": void_since, "decided_again_as": again} | data)
         return
@@ -119,7 +120,7 @@ def print_event(
         print_sentences(f"{name}: {setting}" for name, setting in settings_in_words(event.details or {}))
     if found is not None:
         print_document(found.told.explanation)
-        print_sentences([*_draw(found), *_again(found)])
+        print_sentences([*([why_not] if why_not else []), *_draw(found), *_again(found)])
     print_sentences(change.sentence(received) for change in changes)
 
 

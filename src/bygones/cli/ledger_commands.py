@@ -14,7 +14,16 @@ from tyro.conf import Positional, UseAppendAction, arg
 
 from bygones._files import check_output, replacing_text
 from bygones._text import check_text, listed
-from bygones.cli.allocation_commands import AmountToDivide, Capacity, Needs, NumberOfPlaces, Whole
+from bygones.cli.allocation_commands import (
+    AmountToDivide,
+    Capacity,
+    Needs,
+    NumberOfPlaces,
+    ThingName,
+    Unit,
+    Whole,
+    WhyNot,
+)
 from bygones.cli.arguments import optional
 from bygones.cli.console import answering, json_text, print_json, print_paths, say
 from bygones.cli.ledger_arguments import (
@@ -31,6 +40,7 @@ from bygones.cli.ledger_arguments import (
 from bygones.cli.pictures import save_beside
 
 if TYPE_CHECKING:
+    from bygones.cli.explaining import Explained
     from bygones.ledger import Ledger
 
 app = tyro.extras.SubcommandApp()
@@ -78,6 +88,8 @@ def new(
     cap: Annotated[
         str | None, optional("The most that is remembered of anybody (default: no limit).", "NUMBER")
     ] = None,
+    thing: ThingName = None,
+    unit: Unit = None,
     began: Annotated[str | None, optional("The earliest time that can be recorded (default: now).", "TIME")] = None,
     author: Author = None,
     json: Json = False,
@@ -96,7 +108,7 @@ def new(
         raise ValueError(f"half_life has no effect with {memory}: leave out one of the two")
     rules = Rules(
         half_life or "30d", welfare, newcomers, hold_stops_clock, kind=kind, rule=rule, reports=reports,
-        time_zone=time_zone, memory=memory, cap=_parse_cap(cap),
+        time_zone=time_zone, memory=memory, cap=_parse_cap(cap), thing=thing or "", unit=unit or "",
     )  # fmt: skip
     with Ledger.new(target, rules, began=began, author=author) as ledger:
         print_recorded([ledger.event(1)], json, f"Created {ledger.name}.")
@@ -131,6 +143,8 @@ def rules(
         Literal["yes", "no"] | None, optional("Whether the past of an agent on hold stops fading.", "{yes,no}")
     ] = None,
     time_zone: Annotated[str | None, optional("The ledger's time zone, such as Europe/Berlin.", "ZONE")] = None,
+    thing: ThingName = None,
+    unit: Unit = None,
     entitlement: Annotated[
         tuple[tuple[str, ...], ...],
         UseAppendAction,
@@ -164,7 +178,7 @@ def rules(
     from bygones.ledger.model.times import iso
 
     changes: dict[str, Any] = {"half_life": half_life, "welfare": welfare, "rule": rule, "newcomers": newcomers}
-    changes |= {"reports": reports, "time_zone": time_zone, "memory": memory}
+    changes |= {"reports": reports, "time_zone": time_zone, "memory": memory, "thing": thing, "unit": unit}
     changes["half_lives"] = dict(_parse_half_life(text) for texts in half_life_of for text in texts) or None
     changes["hold_stops_clock"] = None if hold_stops_clock is None else hold_stops_clock == "yes"
     weights = dict(_parse_entitlement(text) for texts in entitlement for text in texts)
@@ -238,6 +252,7 @@ def decide(
     whole: Whole = False,
     capacity: Capacity = None,
     at: At = None,
+    why_not: WhyNot = None,
     yes: Annotated[bool, arg(help="Record without asking.")] = False,
     note: Note = "",
     key: Key = None,
@@ -274,11 +289,11 @@ def decide(
             _note_same_moment(ledger, at)
         if yes:
             proposal = ledger.decide(request, at=at, note=note, key=key)
-            print_decision(proposal, json, recorded=True)
+            print_decision(proposal, json, recorded=True, why_not=why_not)
             return
         while True:
             proposal = ledger.propose(request, at=at)
-            print_decision(proposal, json, recorded=False)
+            print_decision(proposal, json, recorded=False, why_not=why_not)
             if json:
                 return
             if not agreed():
@@ -299,6 +314,7 @@ def explain(
     target: Target,
     what: Annotated[Positional[str], arg(metavar="WHAT", help="An agent's name, or the number of an event.")],
     at: At = None,
+    why_not: WhyNot = None,
     json: Json = False,
 ) -> None:
     """Show what an agent's remembered utility consists of, or why a decision was made.
@@ -308,6 +324,7 @@ def explain(
     For example:
         bygones ledger explain team.db ana
         bygones ledger explain team.db 12
+        bygones ledger explain team.db 12 --why-not ben
     """
     from bygones.cli.explaining import explained, print_contributions, print_event
     from bygones.ledger.model.events import DECISIONS, RECEIVED
@@ -318,9 +335,21 @@ def explain(
             cause = ledger.event(event.refers) if event.kind in RECEIVED and event.refers else event
             decision = explained(ledger, cause) if cause.kind in DECISIONS else None
             changes, void_since = ledger.changes_since(cause), ledger.void_since(event.seq)
-            print_event(event, decision, changes, json, ledger.rules(at).kind, ledger.zone(), void_since)
+            answer = "" if why_not is None else _why_not(decision, why_not, event.seq)
+            print_event(event, decision, changes, json, ledger.rules(at).kind, ledger.zone(), void_since, answer)
             return
+        if why_not is not None:
+            raise ValueError(f"why-not is for the number of a decision, such as 12, got {what}")
         print_contributions(what, ledger.contributions(what, at), json, ledger.rules(at).kind, ledger.zone())
+
+
+def _why_not(found: Explained | None, agent: str, event: int) -> str:
+    """Why an agent was not chosen in a recorded decision."""
+    again = None if found is None else found.told.again
+    if again is None:
+        missing = "is no decision" if found is None else "was decided by a version that cannot be repeated"
+        raise ValueError(f"why-not cannot be answered: event {event} {missing}")
+    return again.why_not(agent)
 
 
 @app.command

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from bygones._text import amount, counted
-from bygones.cli.console import Column, answering, print_document, print_fitting, print_json, print_table, say
+from bygones.cli.console import (
+    Column,
+    answering,
+    print_document,
+    print_fitting,
+    print_json,
+    print_sentences,
+    print_table,
+    say,
+)
 from bygones.kinds import Kind, words
 from bygones.ledger.model.remembering import DISCOUNTED
 from bygones.ledger.model.rules import NO_RULES, Change
@@ -120,6 +129,8 @@ def _setting(setting: object) -> str:
         return f"{setting:g}"
     if setting is None:
         return "no limit"
+    if setting == "":
+        return "none"
     return str(setting)
 
 
@@ -143,13 +154,15 @@ def _since(name: str, now: Standing, row: int, since: dict[str, int] | None) -> 
     return day(since[name], now.zone) if name in since else ""
 
 
-def print_decision(proposal: Proposal, json: bool, *, recorded: bool) -> None:
-    """Prints who gets what and why."""
+def print_decision(proposal: Proposal, json: bool, *, recorded: bool, why_not: str | None = None) -> None:
+    """Prints who gets what and why, and why one agent was not chosen."""
+    answers = [] if why_not is None else [proposal.why_not(why_not)]
     with answering(recorded):
         if json:
-            print_json({"recorded": recorded, **proposal.to_dict()})
+            print_json({"recorded": recorded, **proposal.to_dict(), **({"why_not": answers[0]} if answers else {})})
         else:
             print_document(proposal.document())
+            print_sentences(answers)
             if recorded:
                 say("Recorded.")
 
