@@ -86,7 +86,7 @@ class Comparison:
             could &= np.bincount(agents[problem.is_burden | (utilities > 0)], minlength=problem.n_agents) > 0
         elif isinstance(problem, ChooseK | Divide):
             could &= True if problem.allowed is None else problem.allowed
-            asked = problem.needs if isinstance(problem, ChooseK) else problem.rates * problem.caps
+            asked = problem.needs if isinstance(problem, ChooseK) else np.minimum(problem.rates, problem.caps)
             could &= problem.is_burden | (asked > 0)
         if problem.is_burden and entitlements is not None:
             could &= entitlements > 0

@@ -208,7 +208,8 @@ def _fading_in_words(memory: Memory, each: str, unit: str) -> str:
     if isinstance(memory, SlidingWindow):
         return f"{each} counts in full for {duration_in_words(memory.length, unit)}, then not at all"
     if isinstance(memory, Reset):
-        return f"{each} counts in full, and counting starts over every {duration_in_words(float(np.max(memory.every)), unit)}"
+        period = duration_in_words(float(np.max(memory.every)), unit)
+        return f"{each} counts in full, and counting starts over every {period}"
     known = memory.half_life
     if known is None:
         return f"The past counts by the memory {' '.join(repr(memory).split())}"
