@@ -45,11 +45,13 @@ class TestHeadline:
             (ChooseK([1, 1, 1]), [3, 2, 1], "egalitarian", "Cem gets the place: lowest recent total"),
             (ChooseK([1, 1, 1], kind="burden"), [3, 2, 1], "egalitarian", "Cem takes the job: least recent work"),
             (ChooseK([1, 1, 1], 2), [3, 2, 1], "egalitarian", "Ben and Cem each get a place: lowest recent totals"),
-            (ChooseK([1, 2, 3]), [1, 1, 2], "egalitarian", "Ben gets the place: lowest recent total, then largest need"),
+            (ChooseK([1, 2, 3]), [1, 1, 2], "egalitarian",
+             "Ben gets the place: lowest recent total, then largest need"),
             (ChooseK([3, 1, 2]), [1, 2, 3], "nash", "Ana gets the place: largest gain relative to the recent total,"),
             (ChooseK([1, 1, 1]), [3, 2, 1], "generalized_gini", "Cem gets the place: lowest recent total"),
             (ChooseK([1, 2, 3]), [3, 2, 9], "utilitarian", "Cem gets the place: highest need"),
-            (ChooseK([3, 3, 1]), [3, 2, 1], "utilitarian", "Ben gets the place: highest need, then lowest recent total"),
+            (ChooseK([3, 3, 1]), [3, 2, 1], "utilitarian",
+             "Ben gets the place: highest need, then lowest recent total"),
             (ChooseK([3, 2, 1], kind="burden"), [3, 2, 9], "utilitarian", "Cem takes the job: lowest load"),
         ],
     )  # fmt: skip
@@ -109,7 +111,9 @@ class TestHeadline:
         n = 40
         decision = allocate(ChooseK(np.ones(n), 30), FADING, FADING.init(n), "egalitarian", thing="dose")
         assert ", agent 3" in decision.explanation.headline
-        assert re.search(r"agent \d+ and 20 others each get a dose: lowest recent totals of the 40", decision.reasons()[0])
+        assert re.search(
+            r"agent \d+ and 20 others each get a dose: lowest recent totals of the 40", decision.reasons()[0]
+        )
         parts = allocate(Divide(820.0, np.ones(n), np.arange(n) + 1.0), FADING, FADING.init(n), "egalitarian")
         assert "agent 9 10 of 820 and 30 others get a part: there is enough" in parts.explanation.headline
 

@@ -219,6 +219,8 @@ def _fading_in_words(memory: Memory, each: str, unit: str) -> str:
         return "The past does not count (no memory)"
     if shortest == math.inf:
         return f"{each} counts in full for ever (perfect recall)"
+    if shortest < longest == math.inf:
+        return f"{each} counts half after {duration_in_words(shortest, unit)} or never, depending on the agent"
     if shortest < longest:
         return f"{each} counts half after {shortest:.4g} to {duration_in_words(longest, unit)}, depending on the agent"
     return f"{each} counts half after {duration_in_words(shortest, unit)}"
