@@ -195,7 +195,7 @@ def test_needs_limit_what_an_amount_is_divided_into(tmp_path, capsys):
     printed = run(capsys, "allocate", table, "--half-life", "3", "--amount", "20")
     assert printed.startswith("a gets 5 of 20, b 3 of 20 and c 12 of 20: ")
     printed = run(capsys, "allocate", table, "--half-life", "3", "--amount", "10", "--whole", "--seed", "0")
-    assert "In whole units: " in printed
+    assert "unrounded" in printed
     assert "whole is for an amount" in refused(capsys, "allocate", table, "--half-life", "3", "--whole")
 
 
