@@ -29,9 +29,10 @@ class Words(NamedTuple):
         receive: the same in the infinitive.
         received: the same in the past tense.
         owed: the state of an agent below its share.
+        owes: the verb of an agent below its share, before the amount.
+        recent: the name of the number that the memory holds.
         share: the name of an agent's fair part.
         one: the name of a place that has no name of its own.
-        recent: the name of the number that the memory holds.
         least: the same number of the agent whose turn it is.
         others: the agents a choice was made among.
     """
@@ -40,20 +41,22 @@ class Words(NamedTuple):
     receive: str
     received: str
     owed: str
+    owes: str
+    recent: str
     share: str
     one: str
-    recent: str
     least: str
     others: str
 
 
 _WORDS = {
     "good": Words(
-        "gets", "receive", "received", "owed", "entitled share", "place", "recent total", "lowest recent total",
-        "who asked",
+        gets="gets", receive="receive", received="received", owed="owed", owes="is owed", recent="recent total",
+        share="entitled share", one="place", least="lowest recent total", others="who asked",
     ),
     "burden": Words(
-        "takes", "work", "worked", "due", "share of the load", "job", "recent work", "least recent work", "available"
+        gets="takes", receive="work", received="worked", owed="due", owes="owes", recent="recent work",
+        share="share of the load", one="job", least="least recent work", others="available",
     ),
 }  # fmt: skip
 

@@ -172,6 +172,11 @@ class Explanation:
         return [*notes, *([f"Prices were learned from {decision.learned_from}."] if decision.learned_from else [])]
 
     @property
+    def was_drawn(self) -> bool:
+        """Whether a random draw decided."""
+        return self.compared.is_tie
+
+    @property
     def _tie(self) -> list[str]:
         """The agents among whom a draw decided; or that none was needed, where readers know of its seed."""
         compared = self.compared

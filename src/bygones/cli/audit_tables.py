@@ -13,7 +13,7 @@ from bygones.audit.measure.groups import compared_note, grouped, settled
 from bygones.audit.measure.pasts import Trajectory
 from bygones.audit.replay.what_if import WhatIf
 from bygones.cli.console import Column, print_fitting, print_sentences, print_table, say, say_bold
-from bygones.cli.ledger_tables import bar
+from bygones.document.terminal import _bar
 from bygones.kinds import words
 
 SHOWN = 20
@@ -78,7 +78,7 @@ def _print_standing(audit: Audit, trajectory: Trajectory) -> None:
     for row in shown:
         rows.append([
             row.agent, settled(row.received, total), settled(row.remembered, total),
-            Text(bar(row.remembered, most), style="cyan"), _percent(row.share, row.status),
+            Text(_bar(row.remembered / most if most else 0.0), style="cyan"), _percent(row.share, row.status),
             _percent(row.entitled_share, ""), _signed(row.owed, total),
             *([_signed(row.owed_per_unit, unit)] if audit.per_unit else []),
             "" if row.owed_since is None else audit.clock.day(row.owed_since),

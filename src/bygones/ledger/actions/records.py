@@ -61,7 +61,7 @@ def join(
         by_rule = fold.starts_at(known.agents, tx.book, time, joining)
         starts = [start.amount for start in by_rule]
         for name, start in zip(names, starts, strict=True):
-            if not abs(start) <= LARGEST:  # which a newcomer rule may make larger than anybody could record
+            if not abs(start) <= LARGEST:  # which a newcomer rule may make larger than any recorded amount
                 accepted = f"at most {LARGEST:g}: give a number to start with"
                 raise ValueError(f"{name!r} would start with {start:g}, which must be {accepted}")
     details = {START: rule} if is_ahead else None
@@ -127,7 +127,7 @@ def amounts(
 
 def correct(tx: Transaction, seq: int, amount: float, note: str) -> Event:
     """Says with what amount an event counts from here on."""
-    tx.finish()  # so that what this transaction has recorded so far is among the events
+    tx.finish()  # the events then include those of this transaction
     event = rows.load_event(tx.connection, seq, "to correct")
     if event.kind == "correction":
         raise ValueError(f"event {seq} is itself a correction: correct event {event.refers} instead")
@@ -233,7 +233,7 @@ def _check_membership(connection: sa.Connection, seq: int, number: int) -> None:
     """Refuses to leave an agent with something that was received while they did not take part."""
     table = schema.events
     changes = timeline.load_participation(connection, [number]).get(number, ())
-    # What is planned for somebody who is away then can be decided again, unless they are nobody at all.
+    # A turn planned for an agent who is away then can be decided again, unless the agent is unknown.
     kinds = ("received", "offset") if changes else (*RECEIVED, "offset")
     query = sa.select(table.c.seq, table.c.time).where(table.c.agent == number, table.c.kind.in_(kinds), in_effect())
     amounts = connection.execute(query.order_by(table.c.time, table.c.seq))
@@ -312,7 +312,7 @@ def _participation(tx: Transaction, names: Sequence[str]) -> dict[str, Participa
 
 
 def _check_nothing_after(tx: Transaction, name: str, time: int) -> None:
-    """Refuses to let an agent leave before something that it received; a turn ahead can go to somebody else."""
+    """Refuses to let an agent leave before something that it received; a turn ahead can go to another agent."""
     table = schema.events
     served = sa.and_(table.c.kind == "planned", table.c.time <= tx.recorded)
     counts = table.c.kind.in_(("received", "offset")) | served

@@ -1,4 +1,4 @@
-r"""Who is owed something, followed through a history without looking at everybody after every event.
+r"""Who is owed something, followed through a history without looking at every agent after every event.
 
 Everybody who is present fades alike, so that the sign of what is owed changes at events only. Counted in the amounts of
 one instant, $\tilde Z = 2^{H} Z$, nothing fades: agent $i$'s $\tilde Z_i$ changes at its own events, and it is owed
@@ -38,7 +38,7 @@ LONGEST = 4.0
 
 
 class Watch:
-    """What is remembered of everybody, and since when they have been owed, event by event."""
+    """All recent totals, and since when agents have been owed, event by event."""
 
     def __init__(self, book: RuleBook, agents: Snapshot) -> None:
         n = len(agents)
@@ -185,10 +185,10 @@ def _midnights(after: int, until: int, zone: str) -> Iterator[int]:
 
 
 def _running(amounts: np.ndarray, is_first: np.ndarray) -> np.ndarray:
-    """Running sums that begin anew at each entry marked as its group's first.
+    """Running sums that begin again at each entry marked as its group's first.
 
     By doubling, within groups only: a difference of running sums over all groups would lose what is small in one group
-    beside what is large in another.
+    next to the large amounts of another.
     """
     group, sums = np.cumsum(is_first), amounts.copy()
     longest, shift = np.bincount(group).max(initial=0), 1

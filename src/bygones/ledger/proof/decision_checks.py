@@ -1,8 +1,8 @@
-"""Every decision made again from what had been recorded before it, to see that it was decided as it says.
+"""Every decision made again from what had been recorded before it, and compared with the record.
 
-What is compared is data: what was given to whom. A decision that cannot be repeated (of a kind of request of somebody's
-own, not proven to be the best, or by a method that this version does not know) is compared only with what was received
-through it, and named.
+The data are compared: who was given which amounts and items. A decision that cannot be repeated (of a kind of request
+of somebody's own, not proven to be the best, or by a method that this version does not know) is compared only with what
+was received through it, and named.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _is_as_good(again: Proposal, given: Sequence[Given], event: Event) -> bool:
 
 
 class _Past:
-    """Where everybody stood before each decision, in the order of recording; only those concerned are folded again."""
+    """The standing before each decision, in the order of recording; only those concerned are folded again."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
@@ -137,7 +137,7 @@ class _Past:
         self._head, self._time = 0, -(2**63)
 
     def before(self, event: Event) -> Standing:
-        """Where everybody stood at the time of an event, as far as had been recorded before it."""
+        """The standing at the time of an event, from the events recorded before it."""
         head = event.seq - 1
         book = rows.load_changes(self._connection, head)
         time = max(event.time, book.began)

@@ -11,6 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import sqlalchemy as sa
 
+from bygones._text import counted as number_of
+from bygones._text import listed
+from bygones.document.document import Block, Document
 from bygones.ledger.model import fold
 from bygones.ledger.model.draws import Commitments
 from bygones.ledger.model.events import GENESIS, LARGEST, Event, counted, details_text, digest
@@ -27,15 +30,19 @@ ROUNDING = 1e-13
 """Amounts that were recorded and taken back leave a rounding error of up to this share of all ever recorded."""
 
 
+SHOWN = 5
+"""As many decisions that could not be made again are named."""
+
+
 class Verification(NamedTuple):
-    """What `verify` found; `problems` is empty if nothing is wrong.
+    """The result of `verify`; `problems` is empty if nothing is wrong.
 
     Attributes:
         events: how many events there are.
         agents: how many agents.
         head: the hash of the last event.
         problems: what is wrong, one sentence each.
-        decisions: how many decisions were made again, with the same result unless a problem says otherwise.
+        decisions: how many decisions were made again, with the same result unless there is a problem.
         unchecked: by its number, why a decision could not be made again, and was only compared with what was received
             through it.
     """
@@ -51,6 +58,21 @@ class Verification(NamedTuple):
     def ok(self) -> bool:
         """Whether nothing was found."""
         return not self.problems
+
+    def document(self, anchors: int = 0) -> Document:
+        """What was checked, `anchors` signed heads with it, or what is wrong."""
+        if not self.ok:
+            return Document(self.problems[0], self.problems[1:], "Verification")
+        checked = [f"{number_of(self.events, 'event')} of {number_of(self.agents, 'agent')}"]
+        checked += [number_of(self.decisions, "decision")] if self.decisions else []
+        checked += [number_of(anchors, "signed head")] if anchors else []
+        blocks: list[Block] = [f"Head: {self.head}"]
+        if self.unchecked:
+            reasons, more = [f"event {seq}: {why}" for seq, why in self.unchecked.items()], len(self.unchecked) - SHOWN
+            decisions = number_of(len(reasons), "decision")
+            blocks.append(f"{decisions} could not be made again, only compared with the amounts recorded through it:")
+            blocks += [*reasons[:SHOWN], *([f"and {more:,} more"] if more > 0 else [])]
+        return Document(f"Verified {listed(checked)}.", blocks, "Verification")
 
 
 def verify(connection: sa.Connection, noted: str | None = None, *, decisions: bool = True) -> Verification:

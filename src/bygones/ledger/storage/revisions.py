@@ -1,4 +1,4 @@
-"""What counts of what was recorded: which events are void, and which amounts were corrected.
+"""Revisions: which events are void, and which amounts were corrected.
 
 An event lapses when a later event of kind `void` names it; a void of that void puts it back. What rests on an event
 lapses with it: what was received through a decision, and the corrections of an amount. A correction says what an amount
@@ -25,7 +25,7 @@ from bygones.ledger.model.events import DECISIONS, RECEIVED, counted, load_detai
 from bygones.ledger.storage import dialects, schema
 
 NOTHING = 1e-9
-"""Corrections used to say by how much, not to what; a smaller share of an amount was left by rounding."""
+"""Corrections used to have the difference, not the new amount; a smaller share of an amount was left by rounding."""
 
 RESTING = (*RECEIVED, "correction")
 """Kinds of event that lapse with the event they refer to."""
@@ -118,7 +118,7 @@ def all_revisions(connection: sa.Connection) -> Revisions:
 
 
 def rebuild(connection: sa.Connection) -> None:
-    """Makes the table anew from the events."""
+    """Makes the table again from the events."""
     connection.execute(schema.revised.delete())
     _insert(connection, all_revisions(connection))
 

@@ -34,7 +34,7 @@ TIMEOUT = 30.0
 
 
 class LedgerError(ValueError):
-    """The ledger cannot be read or written; the message says why."""
+    """The ledger cannot be read or written; the message gives the reason."""
 
 
 class UncertainError(LedgerError):
@@ -109,7 +109,7 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """The ledger as it is at one moment, for reading."""
+        """The ledger at one moment, for reading."""
         with self.transaction("DEFERRED") as connection:
             yield connection
 
@@ -139,7 +139,7 @@ class Store:
         return engine
 
     def _seal(self) -> None:
-        """Reads a file that nobody can write here, and says so if somebody elsewhere has written it."""
+        """Reads a file that nobody can write here, and raises an error if another machine has written it."""
         self._sealed = sqlite_files.stamp(self.path)
         uri = self._url.set(database=f"file:{quote(str(self.path))}", query={"immutable": "1", "uri": "true"})
         self._engine = self._sqlite_engine(uri)
