@@ -31,10 +31,14 @@ def test_whoever_is_first_in_the_standing_is_served(uneven):
     stood = ledger.standing("2026-01-03")
     assert [stood.names[row] for row in stood.ranked()] == ["Small", "Big", "Mid"]
     proposal = ledger.propose(ChooseK({"Big": 1.0, "Small": 1.0, "Mid": 1.0}), at="2026-01-03")
-    assert proposal.gets() == {"Small": "a place worth 1"}
-    assert "; owed 3.083; last" in " ".join(proposal.reasons())
+    assert proposal.gets() == {"Small": "the place"}
+    table = proposal.explanation.table
+    assert [row[:3] for row in table.rows] == [["Small", 1, 8], ["Big", 10, 9.5], ["Mid", 1, 30]]
     proposal = ledger.propose(ChooseK({"Big": 1.0, "Mid": 1.0}), at="2026-01-03")
-    assert "; owed 15.83 (1.583 per unit); last" in " ".join(proposal.reasons())
+    assert proposal.reasons()[0] == (
+        "Big gets the place on 3 January 2026: lowest recent total per share of the two who asked."
+    )
+    assert "Small has the lowest recent total (8 per share) but did not ask." in proposal.reasons()
 
 
 def test_the_table_and_the_data_have_a_column_for_it(uneven, capsys):

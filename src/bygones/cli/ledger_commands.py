@@ -14,7 +14,16 @@ from tyro.conf import Positional, UseAppendAction, arg
 
 from bygones._files import check_output, replacing_text
 from bygones._text import check_text, listed
-from bygones.cli.allocation_commands import AmountToDivide, Capacity, Needs, NumberOfPlaces, Whole
+from bygones.cli.allocation_commands import (
+    AmountToDivide,
+    Capacity,
+    Needs,
+    NumberOfPlaces,
+    ThingName,
+    Unit,
+    Whole,
+    WhyNot,
+)
 from bygones.cli.arguments import Json, optional
 from bygones.cli.console import answering, json_text, print_paths, say
 from bygones.cli.ledger_arguments import (
@@ -81,8 +90,8 @@ def new(
     cap: Annotated[
         str | None, optional("The largest recent total that an agent can have (default: no limit).", "NUMBER")
     ] = None,
-    thing: Annotated[str, optional("The thing that is assigned, in the singular, such as shift.", "NAME")] = "",
-    unit: Annotated[str, optional("The unit of amounts, such as h or GPU-hours.", "NAME")] = "",
+    thing: ThingName = None,
+    unit: Unit = None,
     began: Annotated[str | None, optional("The earliest time that can be recorded (default: now).", "TIME")] = None,
     author: Author = None,
     json: Json = False,
@@ -101,7 +110,7 @@ def new(
         raise ValueError(f"half_life has no effect with {memory}: leave out one of the two")
     rules = Rules(
         half_life or "30d", welfare, newcomers, hold_stops_clock, kind=kind, rule=rule, reports=reports,
-        time_zone=time_zone, memory=memory, cap=_parse_cap(cap), thing=thing, unit=unit,
+        time_zone=time_zone, memory=memory, cap=_parse_cap(cap), thing=thing or "", unit=unit or "",
     )  # fmt: skip
     with Ledger.new(target, rules, began=began, author=author) as ledger:
         Recording(json=json).print_events([ledger.event(1)], f"Created {ledger.name}.")
@@ -134,10 +143,8 @@ def rules(
         Literal["yes", "no"] | None, optional("Stop the fading of an agent's past while they are on hold.", "{yes,no}")
     ] = None,
     time_zone: Annotated[str | None, optional("The ledger's time zone, such as Europe/Berlin.", "ZONE")] = None,
-    thing: Annotated[
-        str | None, optional("The thing that is assigned, in the singular, such as shift.", "NAME")
-    ] = None,
-    unit: Annotated[str | None, optional("The unit of amounts, such as h or GPU-hours.", "NAME")] = None,
+    thing: ThingName = None,
+    unit: Unit = None,
     entitlement: Annotated[
         tuple[tuple[str, ...], ...],
         UseAppendAction,
@@ -235,6 +242,7 @@ def decide(
     amount: AmountToDivide = None,
     whole: Whole = False,
     capacity: Capacity = None,
+    why_not: WhyNot = None,
     yes: Annotated[bool, arg(help="Record without asking.")] = False,
     recording: RecordedAt = RecordingAt(),
 ) -> None:
@@ -263,11 +271,11 @@ def decide(
         if recording.at is not None and not (recording.key is not None and ledger.with_key(recording.key)):
             _note_same_moment(ledger, recording.at)
         if yes:
-            _print_decision(ledger.decide(request, **recording.details), json, recorded=True)
+            _print_decision(ledger.decide(request, **recording.details), why_not, json, recorded=True)
             return
         while True:
             proposal = ledger.propose(request, at=recording.at)
-            _print_decision(proposal, json, recorded=False)
+            _print_decision(proposal, why_not, json, recorded=False)
             if json:
                 return
             if not _agreed():
@@ -288,6 +296,7 @@ def explain(
     target: Target,
     what: Annotated[Positional[str], arg(metavar="WHAT", help="An agent's name, or the number of an event.")],
     at: At = None,
+    why_not: WhyNot = None,
     json: Json = False,
 ) -> None:
     """Explain an agent's recent total event by event, or why a decision was made.
@@ -297,6 +306,7 @@ def explain(
     For example:
         bygones ledger explain team.db ana
         bygones ledger explain team.db 12
+        bygones ledger explain team.db 12 --why-not ben
     """
     from bygones.ledger.actions.explanations import contributions_document
     from bygones.ledger.model.times import iso
@@ -304,8 +314,12 @@ def explain(
     with open_ledger(target) as ledger:
         if what.isdecimal() and what not in ledger.standing(at).names:
             account = ledger.account(int(what))
-            print_answer(account.document(), account.to_dict(), json)
+            answer = [] if why_not is None else [account.why_not(why_not)]
+            data = account.to_dict() | ({"why_not": answer[0]} if answer else {})
+            print_answer(account.document().and_also(answer), data, json)
             return
+        if why_not is not None:
+            raise ValueError(f"why-not is for the number of a decision, such as 12, got {what}")
         parts = ledger.contributions(what, at)
         document = contributions_document(what, parts, ledger.rules(at), ledger.zone())
     print_answer(document, [part._asdict() | {"time": iso(part.time)} for part in parts], json)
@@ -384,9 +398,11 @@ def newcomers(
     print_paths([] if json else paths)
 
 
-def _print_decision(proposal: Proposal, json: bool, *, recorded: bool) -> None:
-    """Prints who gets what and why."""
-    print_answer(proposal.document(), {"recorded": recorded, **proposal.to_dict()}, json, recorded=recorded)
+def _print_decision(proposal: Proposal, why_not: str | None, json: bool, *, recorded: bool) -> None:
+    """Prints who gets what and why, and why one agent was not chosen."""
+    answer = [] if why_not is None else [proposal.why_not(why_not)]
+    data = {"recorded": recorded, **proposal.to_dict(), **({"why_not": answer[0]} if answer else {})}
+    print_answer(proposal.document().and_also(answer), data, json, recorded=recorded)
     if recorded and not json:
         with answering():
             say("Recorded.")

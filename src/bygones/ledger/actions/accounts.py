@@ -45,9 +45,8 @@ class DecisionAccount(NamedTuple):
     def sentences(self) -> Iterator[str]:
         """How the draw is checked, if one was needed, and what the decision in its place gives."""
         drawn = (self.first.details or {}).get("draw") or {}
-        if self.told.again is not None and not self.told.again.explanation.was_drawn:
-            yield "There was no tie, so no random draw was needed."
-        elif "seed" in drawn:
+        needed_none = self.told.again is not None and not self.told.again.explanation.was_drawn
+        if "seed" in drawn and not needed_none:
             yield from self._draw(drawn)
         if self.again is not None:
             gets = "; ".join(f"{agent}: {what}" for agent, what in self.gets_again.items()) or "nobody"
@@ -128,6 +127,14 @@ class EventAccount(Answer):
             f"Event {event.seq}: {what if event.agent is not None else f'{event.kind}{size}'} {when}"
             f"{f' by {event.author}' if event.author else ''}"
         )
+
+    def why_not(self, agent: str) -> str:
+        """Why an agent was not chosen in the decision."""
+        again = None if self.decision is None else self.decision.told.again
+        if again is None:
+            missing = "is no decision" if self.decision is None else "was decided by a version that cannot be repeated"
+            raise ValueError(f"why-not cannot be answered: event {self.event.seq} {missing}")
+        return again.why_not(agent)
 
     def to_dict(self) -> dict[str, Any]:
         """The account, of the types that JSON has."""

@@ -1,11 +1,11 @@
 r"""Who is owed something, followed through a history without looking at every agent after every event.
 
 All recent totals fade alike while agents are present, so the sign of a balance changes at events only. Counted in the
-amounts of one instant, $\tilde Z = 2^{H} Z$, nothing fades: agent $i$'s $\tilde Z_i$ changes at its own events, and it is owed
-something exactly while the level of all, $\tilde m = \sum_j \tilde Z_j / \sum_j w_j$, is above
-$\tilde Z_i / w_i$. As long as nobody comes or goes and nothing is taken back the level only rises. Then, between two of
-its own events, an agent is first not owed and from some instant on owed, and one search in the rising levels
-finds that instant: a stretch of $k$ events takes $k\log k$ operations, however many agents there are.
+amounts of one instant, $\tilde Z = 2^{H} Z$, nothing fades: agent $i$'s $\tilde Z_i$ changes at its own events, and it
+is owed something exactly while the level of all, $\tilde m = \sum_j \tilde Z_j / \sum_j w_j$, is above $\tilde Z_i /
+w_i$. As long as nobody comes or goes and nothing is taken back the level only rises. Then, between two of its own
+events, an agent is first not owed and from some instant on owed, and one search in the rising levels finds that
+instant: a stretch of $k$ events takes $k\log k$ operations, however many agents there are.
 
 A hold does not end the time for which an agent has been owed. Nobody is owed anything while on hold, but an agent who
 is owed something again on resuming counts as owed since before the hold.

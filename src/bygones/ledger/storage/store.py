@@ -38,7 +38,7 @@ class LedgerError(ValueError):
 
 
 class UncertainError(LedgerError):
-    """It is unknown whether the database has committed; repeating the request with the same key finds out, or does it."""
+    """It is unknown whether the database has committed; the same request with the same key finds out."""
 
     exit_code = 4
 
