@@ -213,7 +213,7 @@ def test_a_draw_is_explained_only_where_one_was_needed(run, team, needs):
     run("decide", team, needs, "--at", "2026-01-03", "--yes")
     last = json.loads(run("export", team, "--json"))[-1]["seq"]
     settled = run("explain", team, last)
-    assert "There was no tie, so no random draw was needed." in settled
+    assert "No tie, so no draw was needed." in settled
     assert "seed" not in settled
 
 
