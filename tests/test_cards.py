@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bygones
-from bygones._text import amount
 from bygones.allocation import ChooseK, OneStep
 from bygones.audit import advise, audit
 from bygones.envs import needs
@@ -128,32 +127,33 @@ class TestDecision:
     def test_it_is_a_table_with_those_who_are_served_first_and_reasons(self, decide):
         decision = decide(bygones.ChooseK([5, 5, 5], k=1))
         html = decision._repr_html_()
-        _, first, second, third = rows(html)
-        assert first == [HOSTILE, "a place worth 5", "0", "5"]
-        assert [second[0], third[0]] == ["Cem", "Ana"]
-        assert third[2:] == ["8", "7.25"]
+        assert rows(html) == [
+            ["agent", "recent", "with this"], [HOSTILE, "0.0", "5.0"], ["Cem", "1.8", "6.8"], ["Ana", "7.2", "12.2"]
+        ]  # fmt: skip
         for reason in decision.reasons():
             assert reason in Read(html).text
         assert "<script" not in html
 
     def test_whoever_is_served_comes_before_those_with_less(self, decide):
-        html = decide(bygones.ChooseK([5, 0, 5], k=1))._repr_html_()
-        assert [row[0] for row in rows(html)[1:]] == ["Cem", HOSTILE, "Ana"]
+        html = decide(bygones.ChooseK([5, 1, 9], k=1), elapsed=0)._repr_html_()
+        assert [row[0] for row in rows(html)[1:]] == [HOSTILE, "Cem", "Ana"]
+        html = decide(bygones.ChooseK([5, 1, 90], k=1), rule="prices")._repr_html_()
+        assert rows(html)[1][0] == "Cem"
 
-    def test_prices_and_entitlements_are_columns(self, decide):
+    def test_prices_and_shares_are_columns(self, decide):
         decision = decide(bygones.ChooseK([5, 5, 5], k=1), entitlements=[1, 1, 2], rule="prices")
-        html = decision._repr_html_()
-        assert rows(html)[0][4:] == ["entitlement", "price"]
-        assert rows(html)[1][-1] == amount(decision.prices.max())
+        head, first, *_ = rows(decision._repr_html_())
+        assert head == ["agent", "share", "recent per share", "price", "need × price", "with this per share"]
+        assert float(first[3]) == pytest.approx(decision.prices.max(), rel=0.01)
 
-    def test_whoever_is_exempt_from_a_burden_has_nothing_remembered(self, decide):
+    def test_whoever_is_exempt_from_a_burden_does_not_come_into_question(self, decide):
         html = decide(bygones.ChooseK([5, 5, 5], k=1, kind="burden"), entitlements=[1, 0, 1])._repr_html_()
-        assert [HOSTILE, "", "", "", "0"] in rows(html)
-        assert "carries" in html
+        assert [row[0] for row in rows(html)[1:]] == ["Cem", "Ana"]
+        assert "Cem takes the job: least recent work of the two available." in Read(html).text
 
-    def test_its_name_says_who_gets_what(self, decide):
+    def test_its_name_names_who_gets_what(self, decide):
         assert repr(decide(bygones.ChooseK([5, 0, 0], k=1))) == (
-            "<Decision: Ana: a place worth 5; egalitarian welfare, rule one-step>"
+            "<Decision: Ana: the place (need 5); egalitarian welfare, rule one-step>"
         )
         assert "nobody is served" in repr(decide(bygones.ChooseK([0, 0, 0], k=1)))
 
@@ -173,20 +173,20 @@ class TestLedger:
         standing = ledger.standing("2026-01-05")
         html = standing._repr_html_()
         assert [row[0] for row in rows(html)[1:]] == ["Cem", HOSTILE, "Ana"]
-        assert rows(html)[3] == ["Ana", "8", "8", "", "-5", "-5", "2026-01-05"]
+        assert rows(html)[3] == ["Ana", "8", "8", "", "5 ahead", "-5", "5 Jan"]
         assert rows(html)[1][-1] == ""
         assert "<script" not in html
         assert Read(html).text.strip().startswith("Standing")
         assert repr(standing) == "<Standing of 3 agents at 2026-01-05 00:00 UTC>"
-        assert ["Cem", "0", "0", "", "on hold", "", ""] in rows(ledger.standing("2026-01-07")._repr_html_())
+        assert ["Cem", "0", "0.00", "", "on hold", "", ""] in rows(ledger.standing("2026-01-07")._repr_html_())
 
     def test_a_standing_of_nobody(self, ledger):
-        assert "No agent has joined yet." in ledger.standing("2026-01-02")._repr_html_()
+        assert "No agent has joined by 2026-01-02 00:00 UTC." in ledger.standing("2026-01-02")._repr_html_()
 
     def test_proposals_and_past_decisions_have_their_reasons(self, ledger):
         ledger.join_all(AGENTS)
         proposal = ledger.propose(ChooseK({"Ana": 8, HOSTILE: 8}, k=1))
-        assert "nothing received before" in Read(proposal._repr_html_()).text
+        assert [row[-1] for row in rows(proposal._repr_html_())] == ["last time", "never", "never"]
         assert repr(proposal).startswith("<Proposal at 20")
         made = ledger.decide(ChooseK({"Ana": 8, HOSTILE: 8}, k=1))
         html = made._repr_html_()

@@ -59,7 +59,16 @@ def decimals_of(values: Sequence[float]) -> int | None:
 
 def counted(number: int, noun: str) -> str:
     """A count with its noun: `1 event`, `2 events`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {plural(noun, number)}"
+
+
+def plural(noun: str, number: float = 2) -> str:
+    """A noun in the singular or the plural, as a number asks for: `dose`, `doses`, `batches`, `deliveries`."""
+    if number == 1:
+        return noun
+    if noun.endswith("y") and not noun.endswith(("ay", "ey", "oy", "uy")):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "z", "ch", "sh")) else f"{noun}s"
 
 
 def number_in_words(number: int) -> str:

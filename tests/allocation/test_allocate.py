@@ -190,13 +190,17 @@ class TestAllocation:
         names = ["Ana", "Bo", "Cy"]
         decision = allocate(ChooseK(dict.fromkeys(names, 0.5)), memory, state, "egalitarian", elapsed=30)
         assert str(decision) == decision.explain()
-        assert decision.explain() == (
-            "Cy gets a place worth 0.5 (1 of 3 agents). "
-            "Cy: remembered 0.25 before (lowest of 3 agents), of which 0.125 still counts, and 0.625 after. "
-            "The half-life is 30 steps. Of what was remembered, 50% still counts. "
-            "Welfare (egalitarian) goes from 0.25 to 0.25, the best possible. "
-            "The next best choice (Bo instead of Cy) would lower welfare by 0.125."
-        )
+        assert decision.explain().splitlines() == [
+            "Cy gets the place: lowest recent total of the three who asked.",
+            "",
+            " agent       recent  with this",
+            " ──────────────────────────────────",
+            " Cy           0.125      0.625  <-",
+            " Bo           0.250      0.750",
+            " Ana          0.500      1.000",
+            "",
+            "Each entry counts half after 30 steps.",
+        ]
 
     @pytest.mark.parametrize(
         ("half_life", "unit", "text"),
@@ -216,33 +220,34 @@ class TestAllocation:
         memory = Discounted(half_life=half_life)
         state = memory.update(memory.init(2), np.array([1.0, 0.5]))
         decision = allocate(ChooseK([1.0, 1.0], 1), memory, state, "egalitarian", time_unit=unit)
-        assert f"The half-life is {text}. " in decision.explain()
+        assert f"Each entry counts half after {text}." in decision.reasons()
         assert decision.to_dict()["time_unit"] == unit
 
     def test_it_says_who_gets_which_item(self):
         memory = PerfectRecall()
-        words = allocate(
-            Assign(SWEETS, agents=["Alice", "Bob"], items=["the cake", "the donut"]), memory, memory.init(2), "nash"
-        ).explain()
-        assert words.startswith("Alice gets the donut; Bob gets the cake (2 of 2 agents). Alice: remembered 0 ")
-        assert "Nothing was remembered before." in words
-        assert "(the same agents with other items) would lower welfare by 0.05." in words
+        sweets = Assign(SWEETS, agents=["Alice", "Bob"], items=["the cake", "the donut"])
+        decision = allocate(sweets, memory, memory.init(2), "nash")
+        assert decision.reasons()[0] == (
+            "Bob gets the cake and Alice the donut: no other assignment has a higher welfare (nash)."
+        )
+        assert decision.runner_up.cost == pytest.approx(0.05)
 
-    def test_it_says_how_much_of_each_past_counts_where_that_differs(self):
+    def test_it_shows_how_much_of_each_past_counts_where_that_differs(self):
         memory = Multiscale(gammas=(0.0, 1.0), weights=(0.5, 0.5))
         state = memory.update(memory.update(memory.init(2), np.array([2.0, 0.0])), np.array([1.0, 1.0]))
-        words = allocate(ChooseK([1.0, 1.0], 1), memory, state, "nash").explain()
-        assert "Of what was remembered, between 50% and 75% still counts." in words
+        decision = allocate(ChooseK([1.0, 1.0], 1), memory, state, "nash")
+        assert decision.past_kept.tolist() == [0.75, 0.5]
+        assert decision.explanation.compared.recent.tolist() == [1.5, 0.5]
 
     def test_ties_are_owned_up_to(self):
         memory = PerfectRecall()
-        words = allocate(ChooseK([1.0, 1.0], 1), memory, memory.init(2), "egalitarian").explain()
-        assert words.endswith("is equally good; a random draw decided.")
+        reasons = allocate(ChooseK([1.0, 1.0], 1), memory, memory.init(2), "egalitarian").reasons()
+        assert reasons[-1] == "agent 0 and agent 1 were tied, so a random draw decided."
 
     def test_long_lists_are_cut(self):
         memory = PerfectRecall()
-        words = allocate(ChooseK(np.ones(40), 30), memory, memory.init(40), "nash").explain()
-        assert "and 20 others (30 of 40 agents)" in words
+        reasons = allocate(ChooseK(np.ones(40), 30), memory, memory.init(40), "nash").reasons()
+        assert " and 20 others each get a place: " in reasons[0]
 
     @pytest.mark.parametrize(
         "problem", [ChooseK([1.0, 2.0], 1), Assign(SWEETS), Assign(SWEETS, None), Divide(1.0, [1.0, 2.0])]
@@ -252,7 +257,7 @@ class TestAllocation:
         decision = allocate(problem, memory, memory.init(2), "log_nash", entitlements=[1.0, 2.0])
         data = json.loads(json.dumps(decision.to_dict(), allow_nan=False))
         assert data["problem"] == type(problem).__name__
-        assert data["explanation"] == decision.explain()
+        assert data["explanation"] == " ".join(decision.reasons())
         assert data["utilities"] == decision.utilities.tolist()
         assert data["past_kept"] == [None, None]
         assert (data["runner_up"] is None) == isinstance(problem, Divide)
@@ -268,11 +273,12 @@ class TestAllocation:
         assert (table != kept[0]).nnz == 0
         np.testing.assert_array_equal(state.Z, kept[1])
 
-    def test_the_next_best_of_a_large_matching_is_told_only_if_asked_for(self):
+    def test_the_next_best_of_a_large_matching_is_looked_for_only_if_asked_for(self):
         rng = np.random.default_rng(0)
         memory = PerfectRecall()
         decision = allocate(Assign(rng.random((110, 110))), memory, memory.init(110), "utilitarian")
-        assert "next best" not in decision.explain()
+        decision.explain()
+        assert "runner_up" not in decision.__dict__
 
 
 class TestWelfare:

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +12,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from bygones import Discounted, Linear, PerfectRecall, simulate, welfare
+from bygones._text import amount
 from bygones.allocation import Assign, ChooseK, Divide, allocate, calibrate, prices
 from bygones.allocation.policies import OneStep
 from bygones.allocation.pricing import learning
@@ -450,10 +450,13 @@ class TestAFunctionOfOnesOwn:
         memory = Discounted(half_life=30)
         state = memory.update(memory.init(3), [4.0, 0.0, 3.0])
         problem = ChooseK([3.0, 9.0, 1.0], 1, kind="burden")
-        theirs = allocate(problem, memory, state, name, elapsed=0).explain()
-        assert re.search(f"The burden \\({name}\\) goes from [0-9]+ to [0-9]+, the least possible", theirs)
-        mine = allocate(problem, memory, state, registered[name], elapsed=0).explain()
-        assert mine == theirs.replace(name, registered[name])
+        theirs = allocate(problem, memory, state, name, elapsed=0)
+        mine = allocate(problem, memory, state, registered[name], elapsed=0)
+        for decision in (theirs, mine):
+            other = next(each for each in ("agent 0", "agent 1", "agent 2") if each not in decision.gets)
+            assert "-" not in f"{decision.explain().replace('<-', '')} {decision.why_not(other)}"
+        assert f"no other choice has a lower burden ({registered[name]})." in " ".join(mine.explain().split())
+        assert mine.explanation.table == theirs.explanation.table
 
     def test_simulations_judge_it_alike(self, name):
         memory = Discounted(half_life=5)
@@ -639,11 +642,11 @@ class TestWords:
 
     def test_of_a_turn(self):
         decision = self.decide(ChooseK([2, 2, 2], 1, kind="burden"))
-        assert decision.explain() == (
-            "Ben carries a turn of 2 (1 of 3 agents). Ben has carried 1 lately (least of 3 agents) and 3 with this. "
-            "Of what was remembered, 100% still counts. The burden (egalitarian) goes from 3 to 3, the least possible. "
-            "The next best choice (Cem instead of Ben) would raise the burden by 1."
-        )
+        assert decision.reasons() == [
+            "Ben takes the job: least recent work of the three available.",
+            "Each entry counts in full for ever (perfect recall).",
+        ]
+        assert decision.why_not("Cem").endswith("With Cem, the heaviest recent load would be 4 instead of 3.")
         data = decision.to_dict()
         assert data["kind"] == "burden"
         assert data["heaviest"] == {"agent": "Ana", "before": 3.0, "after": 3.0}
@@ -651,33 +654,30 @@ class TestWords:
 
     def test_of_items_and_of_ties(self):
         decision = self.decide(Assign([[12, 4]] * 3, kind="burden", items=["night", "evening"]))
-        text = decision.explain()
-        assert "Ben carries night; Cem carries evening (2 of 3 agents)." in text
-        assert "Cem has carried 2 lately (second least of 3 agents) and 6 with this." in text
-        assert "has the same burden, but would leave the second heaviest load at 7 instead of 6." in text
+        assert decision.reasons()[0] == (
+            "Ben takes night and Cem evening: no other assignment keeps the heaviest recent load lower."
+        )
+        assert decision.why_not("Ana") == "With Ana, the second-heaviest recent load would be 7 instead of 6."
 
     def test_of_an_amount_and_of_who_is_passed_over(self):
-        assert (
-            "Ben carries 1.5 of 2; Cem carries 0.5 of 2 (2 of 3 agents)."
-            in self.decide(Divide(2.0, [1, 1, 1], kind="burden")).explain()
-        )
-        passed = self.decide(ChooseK([2, 2, 2], 1, allowed=[True, False, True], kind="burden")).explain()
-        assert "Ben has carried least lately, 1, but is not available." in passed
-        light = self.decide(ChooseK([2, 9, 2], 1, kind="burden"), welfare="utilitarian").explain()
-        assert "Ben has carried least lately, 1, but is not chosen." in light
+        parts = self.decide(Divide(2.0, [1, 1, 1], kind="burden")).reasons()
+        assert parts[0] == "Ben takes 1.5 of 2 and Cem 0.5 of 2: this raises the lowest recent loads to 2.5."
+        passed = self.decide(ChooseK([2, 2, 2], 1, allowed=[True, False, True], kind="burden")).reasons()
+        assert "Ben has the least recent work (1) but was not available." in passed
+        light = self.decide(ChooseK([2, 9, 2], 1, kind="burden"), welfare="utilitarian")
+        assert light.reasons()[0].endswith(": lowest load, then least recent work of the three available.")
+        assert light.why_not("Ben") == "Ben's load is 9, and Cem's is 2."
 
     def test_the_exempt_are_not_ranked(self):
         decision = self.decide(ChooseK([2, 2, 2], 1, kind="burden"), entitlements=[1, 0, 0.5])
         assert decision.to_dict()["remembered_before"] == [3.0, None, 4.0]
-        assert "Ana has carried 3 per unit of their share of the load lately (least of 2 agents) and 5 with this." in (
-            decision.explain()
-        )
+        assert decision.reasons()[0] == "Ana takes the job: least recent work per share of the two available."
+        assert [row[0] for row in decision.explanation.table.rows] == ["Ana", "Cem"]
 
     def test_of_prices(self):
         decision = self.decide(ChooseK([5, 6, 90], 1, kind="burden"), past=(9.0, 6.0, 1.0), rule="prices")
-        ratio = decision.prices[0] / decision.prices[1]
-        who = "Ana" if 5 * ratio < 6 else "Ben"
-        assert (
-            f"Ana has carried more lately than Ben, so a unit counts {ratio:.3g} times as much for Ana: "
-            f"5 × {ratio:.3g} = {5 * ratio:.4g} against 6 for Ben; {who} carries it."
-        ) in decision.explain()
+        mine, theirs = 5 * decision.prices[0], 6 * decision.prices[1]
+        assert mine < theirs
+        assert decision.reasons()[0] == "Ana takes the job: lowest load × price of the three available."
+        assert decision.why_not("Ben") == f"Ben's load × price is {amount(theirs)}, and Ana's is {amount(mine)}."
+        assert "Cem has the least recent work (1)." in decision.reasons()

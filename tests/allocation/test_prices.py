@@ -13,6 +13,7 @@ from scipy.optimize import linprog
 
 import bygones.pytrees  # noqa: F401
 from bygones import Discounted, PerfectRecall
+from bygones._text import amount
 from bygones.allocation import Assign, ChooseK, Divide, Prices, allocate, calibrate, prices
 from bygones.allocation.pricing import learning
 from bygones.envs.needs import advantaged, lognormal, uniform
@@ -111,26 +112,21 @@ class TestTheDecision:
         assert allocate(ChooseK(needs, 1), memory, state, "egalitarian").served.tolist() == [0]
         assert allocate(ChooseK(needs, 1), memory, state, "egalitarian", rule="prices").served.tolist() == [1]
 
-    def test_the_explanation_compares_two_people(self):
+    def test_the_explanation_compares_need_times_price(self):
         memory = PerfectRecall()
         state = after(memory, *[[0.1, 0.4, 0.45]] * 20)
         decision = allocate(ChooseK({"Ana": 5, "Ben": 6, "Cem": 1}), memory, state, "nash", rule="prices")
-        ratio = decision.prices[0] / decision.prices[1]
         assert decision.served.tolist() == [0]
-        assert (
-            f"Less is remembered of Ana than of Ben, so a unit counts {ratio:.3g} times as much for Ana: "
-            f"5 × {ratio:.3g} = {5 * ratio:.4g} against 6 for Ben."
-        ) in decision.explain()
+        assert decision.reasons()[0] == "Ana gets the place: highest need × price of the three who asked."
+        mine, theirs = amount(6 * decision.prices[1]), amount(5 * decision.prices[0])
+        assert decision.why_not("Ben") == f"Ben's need × price is {mine}, and Ana's is {theirs}."
         assert decision.to_dict()["prices"] == pytest.approx(decision.prices.tolist())
 
-    def test_the_explanation_says_why_somebody_with_more_is_served(self):
+    def test_the_explanation_names_the_agent_with_least_if_another_is_served(self):
         memory = PerfectRecall()
         decision = allocate(ChooseK({"Ana": 1, "Ben": 50}), memory, after(memory, [6.0, 8.0]), "nash", rule="prices")
-        ratio = decision.prices[0] / decision.prices[1]
-        assert (
-            f"Less is remembered of Ana than of Ben, so a unit counts {ratio:.3g} times as much for Ana: "
-            f"1 × {ratio:.3g} = {ratio:.4g} against 50 for Ben, who is served."
-        ) in decision.explain()
+        assert decision.reasons()[0] == "Ben gets the place: highest need × price of the two who asked."
+        assert "Ana has the lowest recent total (6)." in decision.reasons()
 
     @pytest.mark.parametrize(
         ("change", "message"),

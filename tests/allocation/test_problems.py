@@ -8,6 +8,8 @@ import pytest
 from scipy import sparse
 
 from bygones.allocation import Assign, ChooseK, Divide, Problem
+from bygones.allocation.problems import in_words
+from bygones.kinds import Thing
 
 ANA, BEN, CEM = AGENTS = ("Ana", "Ben", "Cem")
 ITEMS = ("early", "late", "night")
@@ -21,13 +23,13 @@ CASES = {
     "divide": (Divide(9.0, [1.0, 2.0, 0.0]), np.array([6.0, 3.0, 0.0]), [6.0, 6.0, 0.0]),
     "divide with some left": (Divide(9.0, [1.0, 2.0, 1.0], 2.0), np.array([2.0, 2.0, 0.0]), [2.0, 4.0, 0.0]),
 }
-SENTENCES = {
-    "choose": "Ana gets a place worth 2; Ben gets a place worth 1.5 (2 of 3 agents).",
-    "choose with one left": "Ana gets a place worth 2; Ben gets a place worth 1.5 (2 of 3 agents; 1 place left over).",
-    "assign": "Ana gets early and night; Ben gets late (2 of 3 agents).",
-    "assign with one left": "Ana gets early; Ben gets late (2 of 3 agents; 1 item left over).",
-    "divide": "Ana gets 6 of 9; Ben gets 3 of 9 (2 of 3 agents).",
-    "divide with some left": "Ana gets 2 of 9; Ben gets 2 of 9 (2 of 3 agents; 5 left over).",
+WORDS = {
+    "choose": ["a place (need 2)", "a place (need 1.5)", ""],
+    "choose with one left": ["a place (need 2)", "a place (need 1.5)", "1 place is"],
+    "assign": ["early and night", "late", ""],
+    "assign with one left": ["early", "late", "1 item is"],
+    "divide": ["6 of 9", "3 of 9", ""],
+    "divide with some left": ["2 of 9", "2 of 9", "5 of 9 is"],
 }
 COLUMNS = {
     "choose": ("served", ["yes", "yes", "no"]),
@@ -56,19 +58,11 @@ def test_a_problem_knows_what_an_allocation_means(case):
     assert problem.n_items == (3 if isinstance(problem, Assign) else 0)
     assert problem.utilities_of(given).tolist() == utilities
     assert problem.served(given).tolist() == [0, 1]
-    assert problem.describe(given) == SENTENCES[case]
+    gets = in_words(problem.handed_out(given), problem, "good")
+    assert [*gets.values(), problem.left_over(given)] == WORDS[case]
     assert problem.column(given) == COLUMNS[case]
     data = problem.given_data(given)
     assert json.loads(json.dumps(data)) == data == DATA[case]
-
-
-def test_nobody_served():
-    assert ChooseK([0.0, 0.0], 1).describe(np.array([], dtype=int)).startswith("Nobody is served")
-
-
-def test_long_lists_end_in_a_number():
-    sentence = ChooseK(np.ones(40), 30).describe(np.arange(30))
-    assert sentence.endswith("agent 9 gets a place worth 1; and 20 others (30 of 40 agents).")
 
 
 class Lottery(Problem):
@@ -83,9 +77,6 @@ class Lottery(Problem):
     def utilities_of(self, given):
         return np.eye(3)[given]
 
-    def gets(self, given, agent):
-        return "the prize"
-
     def left_over(self, given):
         return ""
 
@@ -96,7 +87,7 @@ class Lottery(Problem):
 def test_a_new_kind_of_problem_is_one_class():
     lottery = Lottery()
     assert lottery.served(np.array(1)).tolist() == [1]
-    assert lottery.describe(np.array(1)) == "Ben gets the prize (1 of 3 agents)."
+    assert in_words(lottery.handed_out(np.array(1)), lottery, "good", Thing("prize")) == {"Ben": "the prize"}
     assert (lottery.n_items, lottery.given_data(np.array(1))) == (0, {})
     assert lottery.has_next_best
     assert not lottery.next_best_is_slow

@@ -93,7 +93,7 @@ def test_out_of_time_says_so_and_proves_a_gap():
     decision = allocate(hard_instance(), memory, memory.init(10), "egalitarian", time_limit=0.3)
     assert not decision.optimal
     assert 0 < decision.gap < np.inf
-    assert "; the best possible is at most " in decision.explain()
+    assert "There may be a better choice, with a higher welfare by at most " in decision.reasons()[-1]
 
 
 def test_out_of_time_before_anything_is_found():

@@ -1,4 +1,4 @@
-"""Divisions in whole units are the best of all of them, and the reasons say how the rounding fell."""
+"""Divisions in whole units are the best of all of them, and the table shows how they were rounded."""
 
 import itertools
 from dataclasses import replace
@@ -161,14 +161,17 @@ def test_the_last_unit_goes_to_everybody_equally_often():
     np.testing.assert_allclose(more / 300, 2 / 3, atol=0.08)
 
 
-def test_the_reasons_say_how_the_rounding_fell():
+def test_the_table_shows_the_parts_before_rounding():
     memory = PerfectRecall()
     state = memory.update(memory.init(3), [0.0, 1.0, 0.5])
     decision = allocate(Divide(20, dict.fromkeys("abc", 1), whole=True), memory, state, "egalitarian")
     assert decision.given.tolist() == [7, 6, 7]
-    assert "In whole units: c 7 instead of 6.667, a 7 instead of 7.167 and b 6 instead of 6.167." in decision.reasons()
+    table = decision.explanation.table
+    column = [heading.name for heading in table.headings].index("unrounded")
+    parts = {row[0]: row[column] for row in table.rows}
+    assert parts == {"a": pytest.approx(7 + 1 / 6), "b": pytest.approx(6 + 1 / 6), "c": pytest.approx(6 + 2 / 3)}
     exact = allocate(Divide(21, np.ones(3), whole=True), memory, memory.init(3), "egalitarian")
-    assert exact.reasons()[1] == "All parts are whole numbers anyway; nothing had to be rounded."
+    assert "unrounded" not in [heading.name for heading in exact.explanation.table.headings]
 
 
 @pytest.mark.parametrize("amount", [12.5, 1e9])
@@ -190,13 +193,13 @@ def test_needs_limit_what_an_amount_is_divided_into(tmp_path, capsys):
     expected = Divide(20.0, {"a": 1.0, "b": 1.0, "c": 1.0}, {"a": 5.0, "b": 3.0, "c": 30.0})
     assert request.to_dict() == expected.to_dict()
     printed = run(capsys, "allocate", table, "--half-life", "3", "--amount", "20")
-    assert printed.startswith("a gets 5 of 20; b gets 3 of 20; c gets 12 of 20 (3 of")
+    assert printed.startswith("a gets 5 of 20, b 3 of 20 and c 12 of 20: ")
     printed = run(capsys, "allocate", table, "--half-life", "3", "--amount", "10", "--whole", "--seed", "0")
-    assert "In whole units: " in printed
+    assert "unrounded" in printed
     assert "whole is for an amount" in refused(capsys, "allocate", table, "--half-life", "3", "--whole")
 
 
 def test_names_that_differ_in_case_alone_are_printed_as_they_are(tmp_path, capsys):
     table = tmp_path / "items.csv"
     table.write_text("agent,i1,i2\na,1,\nA,,1\n", encoding="utf-8")
-    assert run(capsys, "allocate", table, "--half-life", "3").startswith("a gets i1; A gets i2 (2 of 2 agents).")
+    assert run(capsys, "allocate", table, "--half-life", "3").startswith("a gets i1 and A i2: ")

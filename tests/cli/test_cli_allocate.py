@@ -1,5 +1,6 @@
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -37,8 +38,10 @@ def past(write):
 
 def test_the_decision_with_its_reasons(capsys, needs, past):
     out = run(capsys, needs, "--history", past, "--half-life", 30, "--welfare", "egalitarian", "--k", 1)
-    assert out.startswith("ben gets a place worth 1.5 (1 of 3 agents).\nben: remembered 0.7937 before (lowest of 3")
-    assert "The half-life is 30 steps.\n" in out
+    assert out.startswith("ben gets the place: lowest recent total of the three who asked.\n")
+    assert re.search(r"^ ben +0\.78 +1\.50 +2\.28 +<- *$", out, re.MULTILINE)
+    assert "Each entry counts half after 30 steps.\n" in out
+    assert "draw" not in out
     assert "wrote" not in out
 
 
@@ -58,7 +61,7 @@ def test_dates_count_in_days(capsys, needs, write):
     got = json.loads(run(capsys, needs, "--history", past, "--half-life", 10, "--now", "2026-01-31", "--json"))
     assert got["elapsed"] == pytest.approx(20)
     assert got["remembered_before"] == pytest.approx([2, 1, 0])
-    assert "The half-life is 10 days. " in got["explanation"]
+    assert "Each entry counts half after 10 days." in got["explanation"]
     later = json.loads(run(capsys, needs, "--history", past, "--half-life", 10, "--json"))
     assert later["elapsed"] > 20
 
@@ -99,7 +102,7 @@ def test_items_are_written_as_csv_and_json(capsys, write, tmp_path):
     needs = write("items.csv", "agent,early,late\nana,2,1\n'=ben,,1.5\ncem,1,\n")
     out = tmp_path / "decision.csv"
     printed = run(capsys, needs, "--half-life", 30, "--welfare", "utilitarian", "--out", out)
-    assert "ana gets early; =ben gets late (2 of 3 agents).\n" in printed
+    assert "ana gets early and =ben late: no other assignment has a higher welfare (utilitarian).\n" in printed
     assert f"wrote {out}" in printed
     with out.open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -203,7 +206,7 @@ def test_the_time_until_now():
 def test_a_burden_goes_to_whoever_it_burdens_least(capsys, write):
     shift = write("shift.csv", "agent,need\nana,12\nben,2\ncem,4\n")
     out = run(capsys, shift, "--half-life", 30, "--kind", "burden")
-    assert out.startswith("ben carries a turn of 2 (1 of 3 agents).\nben has carried 0 lately (the same as everybody)")
+    assert out.startswith("ben takes the job: least recent work with this job, of the three available.\n")
     assert json.loads(run(capsys, shift, "--half-life", 30, "--kind", "burden", "--json"))["kind"] == "burden"
     assert json.loads(run(capsys, shift, "--half-life", 30, "--json"))["served"] == ["ana"]
 
@@ -233,10 +236,10 @@ def test_prices_look_ahead_and_learn_from_the_history(capsys, write):
     past = write("long.csv", "agent,time,utility\n" + "\n".join(rows) + "\n")
     today = write("today.csv", "agent,need\nana,0.1\nben,6\n")
     settings = (today, "--history", past, "--half-life", 30)
-    assert run(capsys, *settings).startswith("ana gets a place worth 0.1")
+    assert run(capsys, *settings).startswith("ana gets the place: lowest recent total of the two who asked.\n")
     out = run(capsys, *settings, "--rule", "prices")
-    assert out.startswith("ben gets a place worth 6")
-    assert "Less is remembered of ana than of ben, so a unit counts" in out
+    assert out.startswith("ben gets the place: highest need × price of the two who asked.\n")
+    assert re.search(r"^ana has the lowest recent total \([\d.]+\)\.$", out, re.MULTILINE)
     data = json.loads(run(capsys, *settings, "--rule", "prices", "--json"))
     assert data["prices"][0] > data["prices"][1]
     assert json.loads(run(capsys, *settings, "--json"))["prices"] is None
@@ -252,10 +255,9 @@ def sample_of_needs(count=60):
 def test_prices_are_learned_from_past_needs(capsys, write):
     needs, past = write("needs.csv", "agent,need\nana,5\nben,4\nnew,1\n"), write("sample.csv", sample_of_needs())
     settings = (needs, "--half-life", 30, "--rule", "prices")
-    assert run(capsys, *settings).startswith("ana gets a place worth 5")
+    assert run(capsys, *settings).startswith("ana gets the place: highest need × price of the three who asked.\n")
     out = run(capsys, *settings, "--past-needs", past)
-    assert out.startswith("ben gets a place worth 4")
-    assert "The prices learned so far favour ben, so a unit counts" in out
+    assert out.startswith("ben gets the place: highest need × price of the three who asked.\n")
     assert f"Prices were learned from 60 rows of {past}." in " ".join(out.split("\n"))
     data = json.loads(run(capsys, *settings, "--past-needs", past, "--json"))
     assert (data["rule"], data["learned_from"]) == ("prices", f"60 rows of {past}")
@@ -307,7 +309,7 @@ def test_a_half_life_may_have_a_unit(capsys, write, needs):
     options = (needs, "--history", past, "--now", "2026-01-31", "--json", "--half-life")
     plain, days, hours = (json.loads(run(capsys, *options, text)) for text in ("10", "10d", "240h"))
     assert plain == days == hours
-    assert "The half-life is 10 days.\n" in run(capsys, needs, "--half-life", "10d")
+    assert "Each entry counts half after 10 days.\n" in run(capsys, needs, "--half-life", "10d")
 
 
 def test_a_half_life_in_days_is_refused_where_times_are_steps(capsys, needs, past):
@@ -328,6 +330,22 @@ def test_agents_without_past_needs_are_named(capsys, write, needs):
 def test_by_prices_a_tie_says_what_decided(capsys, write):
     equal = write("needs.csv", "agent,need\nana,2\nben,2\n")
     options = ("--half-life", "inf", "--rule", "prices")
-    assert "Both count the same; a random draw decided." in run(capsys, equal, *options)
+    assert "ana and ben were tied, so a random draw decided." in run(capsys, equal, *options)
     other = write("needs.csv", "agent,need\nana,2\nben,1\n")
     assert "count the same" not in run(capsys, other, *options)
+
+
+def test_a_thing_and_a_unit_are_in_the_words_of_the_team(capsys, write):
+    shift, past = write("shift.csv", "agent,need\nana,10\nben,10\n"), write("p.csv", "agent,time,utility\nana,1,4\n")
+    options = (shift, "--history", past, "--half-life", 30, "--kind", "burden", "--thing", "shift", "--unit", "h")
+    out = run(capsys, *options, "--why-not", "ana")
+    assert out.startswith("ben takes the 10-hour shift: least recent work of the two available.\n")
+    assert re.search(r"^ agent +recent h +with this", out, re.MULTILINE)
+    assert "ana has more recent work (3.91 h) than ben (0 h). With ana, the heaviest recent load would be " in out
+    data = json.loads(run(capsys, *options, "--why-not", "ana", "--json"))
+    assert (data["thing"], data["unit"]) == ("shift", "h")
+    assert data["why_not"].startswith("ana has more recent work")
+    with pytest.raises(SystemExit):
+        run(capsys, *options, "--why-not", "zoe")
+    with pytest.raises(SystemExit):
+        run(capsys, *options, "--thing", "x" * 41)

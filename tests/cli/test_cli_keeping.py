@@ -26,7 +26,7 @@ def test_copy_backup_restore_and_rebuild_say_the_same_head(ward, capsys):
     ):
         assert json.loads(run(capsys, "ledger", *command, "--json")) == {"events": 6, "agents": 5, "head": head}
     assert json.loads(run(capsys, "ledger", "rebuild", "copy.db", "--json")) == {"agents": 5}
-    assert run(capsys, "ledger", "verify", "copy.db") == f"Verified 6 events of 5 agents. Head: {head}\n"
+    assert run(capsys, "ledger", "verify", "copy.db") == f"Verified 6 events of 5 agents.\nHead: {head}\n"
 
 
 def test_what_cannot_be_kept_is_refused_in_one_sentence(ward, capsys):
@@ -57,7 +57,7 @@ def test_a_head_is_signed_and_checked(ward, capsys):
     signed = json.loads(run(capsys, "ledger", "sign", ward, "--key", "ward.key", "--anchor", "anchors.jsonl", "--json"))
     assert (signed["seq"], signed["key"]) == (6, made)
     check = ["ledger", "verify", ward, "--anchor", "anchors.jsonl", "--public-key", "ward.pub"]
-    assert run(capsys, *check).startswith("Verified 6 events of 5 agents and 1 signed head. Head: ")
+    assert run(capsys, *check).startswith("Verified 6 events of 5 agents and 1 signed head.\nHead: ")
     told = json.loads(run(capsys, *check, "--json"))
     assert (told["ok"], told["anchors"]) == (True, 1)
     assert "belong together" in refused(capsys, "ledger", "verify", ward, "--anchor", "anchors.jsonl")

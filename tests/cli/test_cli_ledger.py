@@ -26,16 +26,22 @@ def needs(tmp_path):
     return path
 
 
+def row_of(printed, agent):
+    """The cells of an agent's row in a table."""
+    return next(line for line in printed.splitlines() if line.startswith(f" {agent} ")).split()
+
+
 def test_from_an_empty_folder_to_a_decision(run, team, needs, monkeypatch):
     assert run("record", team, "ana", 8, "--at", "2026-01-02") == "Event 5: ana received 8.\n"
     assert "ben is on hold" in run("hold", team, "ben", "--at", "2026-01-03", "--note", "ill")
     assert "takes part again" in run("resume", team, "ben", "--at", "2026-01-04")
     assert "dana joined, starting with" in run("join", team, "dana", "--at", "2026-01-05", "--start", "median")
     assert "dana left" in run("leave", team, "dana", "--at", "2026-01-06")
-    assert "what is remembered of cem changed by +4" in run("offset", team, "cem", 4, "--at", "2026-01-06")
+    assert "the recent total of cem changed by +4" in run("offset", team, "cem", 4, "--at", "2026-01-06")
     monkeypatch.setattr("builtins.input", lambda prompt: "n")
     printed = run("decide", team, needs)
-    assert "ben gets a place worth 8 (1 of 3 agents).\nben: remembered 0 before (lowest of 3 agents)" in printed
+    assert printed.startswith("ben gets the place on ")
+    assert "lowest recent total of the three who asked" in " ".join(printed.split())
     assert "Recorded" not in printed
     assert printed.endswith("Nothing was recorded.\n")
     monkeypatch.setattr("builtins.input", lambda prompt: "yes")
@@ -69,15 +75,52 @@ def test_a_proposal_that_went_stale_is_made_again(run, team, needs, monkeypatch)
     assert "Verified" in run("verify", team)
 
 
-def test_standing_is_a_table_with_bars(run, team):
+def test_standing_is_a_table_with_bars_that_marks_who_is_next(run, team, monkeypatch):
     run("record", team, "ana", 8, "--at", "2026-01-02")
+    run("record", team, "ben", 1, "--at", "2026-01-09")
     printed = run("standing", team, "--at", "2026-01-09")
-    row = next(line for line in printed.splitlines() if " ana " in line)
-    assert row.split() == ["ana", "8", "4", "██████", "2", "-2.67", "-1.33"]
-    row = next(line for line in printed.splitlines() if " ben " in line)
-    assert row.split() == ["ben", "0", "0", "0", "+1.33", "+0.667", "2026-01-02"]
-    assert "in 7d" in printed
-    assert all(len(line) <= 80 for line in printed.splitlines())
+    assert printed.startswith("cem is next, with the lowest recent total: 0.\n")
+    assert row_of(printed, "ana") == ["ana", "8", "4", "██████", "2.33", "ahead"]
+    assert row_of(printed, "cem") == ["cem", "0", "0", "is", "owed", "1.67", "2", "Jan", "<-"]
+    assert "<-" not in row_of(printed, "ben")
+    headings = " ".join(printed.splitlines()[2].split())
+    assert headings == "agent received recent balance since"
+    assert "Balance: how far the recent total is below (is owed) or above (ahead) an equal share." in printed
+    monkeypatch.setenv("COLUMNS", "80")
+    assert all(len(line) <= 80 for line in run("standing", team, "--at", "2026-01-09").splitlines())
+
+
+def test_the_standing_after_some_time_has_columns_of_its_own(run, team):
+    run("record", team, "ana", 8, "--at", "2026-01-02")
+    printed = run("standing", team, "--at", "2026-01-09", "--ahead", "7d")
+    headings = " ".join(printed.splitlines()[2].split())
+    assert headings == "agent received recent recent on 16 Jan balance balance on 16 Jan since"
+    assert row_of(printed, "ana") == ["ana", "8", "4", "██████", "2", "2.67", "ahead", "1.33", "ahead"]
+    assert row_of(printed, "ben")[3:10] == ["0", "is", "owed", "1.33", "is", "owed", "0.67"]
+
+
+def test_the_standing_names_everyone_who_is_next_or_that_all_are_level(run, team):
+    assert run("standing", team, "--at", "2026-01-02").startswith("Everyone is level.\n")
+    run("record", team, "ana", 8, "--at", "2026-01-02")
+    assert run("standing", team, "--at", "2026-01-09").startswith("ben and cem are next, with the lowest")
+    run("rules", team, "--entitlement", "cem=2", "--at", "2026-01-09")
+    printed = run("standing", team, "--at", "2026-01-09")
+    assert printed.startswith("ben and cem are next, with the lowest recent total for their entitled share.\n")
+    assert "per unit" in printed
+    run("rules", team, "--welfare", "utilitarian", "--at", "2026-01-09")
+    assert run("standing", team, "--at", "2026-01-09").startswith("ben and cem have the lowest recent total for")
+
+
+def test_the_standing_has_the_unit_and_the_thing_of_the_rules(run, tmp_path):
+    path = tmp_path / "ward.db"
+    run("new", path, "--kind", "burden", "--thing", "shift", "--unit", "h", "--began", "2026-01-01")
+    run("join", path, "ana", "ben", "--at", "2026-01-01")
+    assert run("record", path, "ana", 8, "--at", "2026-01-02") == "Event 4: ana worked 8 h.\n"
+    printed = run("standing", path, "--at", "2026-01-02", "--no-since")
+    assert printed.startswith("ben is next, with the least recent work: 0 h.\n")
+    assert " ".join(printed.splitlines()[2].split()) == "agent worked h recent h balance last shift"
+    assert row_of(printed, "ben") == ["ben", "0", "0", "owes", "4", "h", "<-"]
+    assert row_of(printed, "ana")[-5:] == ["4", "h", "ahead", "2", "Jan"]
 
 
 @pytest.mark.parametrize("width", [80, 60, 45, 30])
@@ -86,32 +129,32 @@ def test_a_narrow_terminal_loses_columns_but_never_who_and_what(run, team, monke
     monkeypatch.setenv("COLUMNS", str(width))
     printed = run("standing", team, "--at", "2026-01-09")
     row = next(line for line in printed.splitlines() if line.startswith(" ben "))
-    assert "+1.33" in row
-    assert "2026-01-02" in row
+    assert "owed 1.33" in row
+    assert ("2 Jan" in row) == (width > 30)
     assert len(row.rstrip()) <= width
-    assert ("A wider terminal also shows: " in printed) == (width < 80)
+    assert ("A wider terminal also shows: " in printed) == (width < 60)
 
 
 def test_an_agent_who_will_be_on_hold_is_shown_on_hold(run, team):
     run("hold", team, "cem", "--at", "2026-01-05")
-    row = next(line for line in run("standing", team, "--at", "2026-01-02").splitlines() if " cem " in line)
-    assert row.split() == ["cem", "0", "0", "0", "0", "on", "hold"]
+    printed = run("standing", team, "--at", "2026-01-02", "--ahead", "7d")
+    assert row_of(printed, "cem") == ["cem", "0", "0", "0", "level", "on", "hold"]
 
 
-def test_without_since_it_says_when_something_was_last_received(run, team):
+def test_without_since_it_shows_when_something_was_last_received(run, team):
     run("record", team, "ana", 8, "--at", "2026-01-02")
     printed = run("standing", team, "--at", "2026-01-09", "--no-since")
     assert "last received" in printed
-    assert "owed since" not in printed
-    assert next(line for line in printed.splitlines() if " ana " in line).split()[-1] == "2026-01-02"
+    assert "since" not in printed
+    assert row_of(printed, "ana")[-2:] == ["2", "Jan"]
     stood = json.loads(run("standing", team, "--no-since", "--json"))
-    assert [agent["owed_since"] for agent in stood["agents"]] == [None, None, None]
+    assert not any("owed_since" in agent or "later" in agent for agent in stood["agents"])
 
 
 def test_everything_for_programs(run, team, needs, tmp_path):
     (event,) = json.loads(run("record", team, "ana", 8, "--at", "2026-01-02", "--json"))
     assert (event["seq"], event["time"], event["agent"]) == (5, "2026-01-02T00:00:00Z", "ana")
-    stood = json.loads(run("standing", team, "--at", "2026-01-09", "--json"))
+    stood = json.loads(run("standing", team, "--at", "2026-01-09", "--ahead", "7d", "--json"))
     ana, ben, _ = stood["agents"]
     assert (ana["remembered"], ana["later"]["remembered"], ben["owed_since"]) == (4, 2, "2026-01-02T00:00:00Z")
     proposal = json.loads(run("decide", team, needs, "--json"))
@@ -148,11 +191,29 @@ def test_explain(run, team, needs):
     printed = run("explain", team, "ana", "--at", "2026-01-09")
     assert "first" in printed
     assert "50.0%" in printed
-    assert "Total remembered: 4\n" in printed
+    assert printed.startswith("Recent total of ana: 4.\n")
+    assert "Each entry counts half after 7 days. Days are in UTC." in printed
     run("decide", team, needs, "--yes")
-    assert "The half-life is 7 days.\nWelfare (egalitarian) goes" in run("explain", team, 6)
-    assert "gets a place worth 8" in run("explain", team, 7)
-    assert run("explain", team, 2).startswith("Event 2: ana, join 0 at 2026-01-01 00:00 UTC")
+    assert "Each entry counts half after 7 days." in run("explain", team, 6)
+    assert "gets the place on " in run("explain", team, 7)
+    assert run("explain", team, 2).startswith("Event 2: ana joins, starting with 0, at 2026-01-01 00:00 UTC")
+    assert run("explain", team, 5).startswith("Event 5: ana received 8 at 2026-01-02 00:00 UTC, recorded at ")
+
+
+def test_a_draw_is_explained_only_where_one_was_needed(run, team, needs):
+    run("decide", team, needs, "--at", "2026-01-02", "--yes")
+    drawn = run("explain", team, 5)
+    assert "Draw 1 was made with the seed " in drawn
+    assert ", and it is." in drawn
+    assert "no random draw" not in drawn
+    winner = json.loads(run("explain", team, 6, "--json"))["agent"]
+    for amount, name in enumerate(sorted({"ana", "ben", "cem"} - {winner}), 1):
+        run("record", team, name, amount, "--at", "2026-01-02")
+    run("decide", team, needs, "--at", "2026-01-03", "--yes")
+    last = json.loads(run("export", team, "--json"))[-1]["seq"]
+    settled = run("explain", team, last)
+    assert "No tie, so no draw was needed." in settled
+    assert "seed" not in settled
 
 
 def test_a_rule_change_is_explained(run, team):
@@ -163,10 +224,10 @@ def test_a_rule_change_is_explained(run, team):
 
 
 def test_columns_without_content_are_left_out(run, team):
-    assert "owed since" not in run("standing", team, "--at", "2026-01-02")
+    assert "since" not in run("standing", team, "--at", "2026-01-02")
     assert "note" not in run("explain", team, "ana")
     run("record", team, "ana", 8, "--at", "2026-01-02", "--note", "first night")
-    assert "owed since" in run("standing", team, "--at", "2026-01-02")
+    assert "since" in run("standing", team, "--at", "2026-01-02")
     assert "note" in run("explain", team, "ana")
 
 
@@ -184,7 +245,7 @@ def test_sentences_fit_the_terminal(run, team, needs, monkeypatch):
     assert "\n  " in printed
     monkeypatch.delenv("COLUMNS")
     explained = run("explain", team, 5).partition("Draw 1 was made")[0]
-    assert " ".join(printed.split()).startswith(" ".join(explained.splitlines()[1:]))
+    assert " ".join(printed.split()).startswith(explained.splitlines()[1])
 
 
 def test_rules_are_shown_and_changed(run, refused, team):
@@ -222,7 +283,7 @@ def test_names_are_data(run, team, tmp_path):
     needs = tmp_path / "strange.csv"
     with needs.open("w", newline="") as file:
         csv.writer(file).writerows([["agent", "need"], *([name, 1] for name in command_line.STRANGE)])
-    assert "gets a place" in run("decide", team, needs, "--yes")
+    assert "gets the place" in run("decide", team, needs, "--yes")
     out = tmp_path / "events.csv"
     run("export", team, "--out", out)
     with out.open(newline="") as file:
@@ -292,28 +353,27 @@ def test_bad_input_is_one_sentence_and_nothing_changes(run, refused, team, needs
     assert not (tmp_path / "x.db").exists()
 
 
-def test_a_ledger_of_burdens_speaks_of_carrying(run, refused, tmp_path):
+def test_a_ledger_of_burdens_speaks_of_work(run, refused, tmp_path):
     nights, needs = tmp_path / "nights.db", tmp_path / "needs.csv"
     needs.write_text("agent,need\nana,12\nben,12\ncem,\n")
     run("new", nights, "--half-life", "7d", "--began", "2026-01-01", "--kind", "burden")
     run("join", nights, "ana", "ben", "cem", "--at", "2026-01-01")
     run("join", nights, "dana", "--entitlement", 0, "--at", "2026-01-01")
-    assert run("record", nights, "ana", 8, "--at", "2026-01-02") == "Event 7: ana carried 8.\n"
+    assert run("record", nights, "ana", 8, "--at", "2026-01-02") == "Event 7: ana worked 8.\n"
     printed = run("standing", nights, "--at", "2026-01-02")
-    assert "carried" in printed
+    assert printed.startswith("ben and cem are next, with the least recent work: 0.\n")
+    assert "worked" in printed
     assert "received" not in printed
-    assert "exempt" in printed
-    assert "due since" in printed
-    assert "Due: how far below (+) or above (-) the share of the load that is remembered." in printed
-    assert "In 7d: what will be remembered and due if nothing more is recorded." in printed
-    assert "last carried" in run("standing", nights, "--no-since")
+    assert row_of(printed, "dana")[-1] == "exempt"
+    assert row_of(printed, "ben")[3:] == ["owes", "2.67", "2", "Jan", "<-"]
+    assert "Balance: how far the recent work is below (owes) or above (ahead) an equal share." in printed
+    assert "last worked" in run("standing", nights, "--no-since")
     printed = run("decide", nights, needs, "--at", "2026-01-02", "--yes")
-    assert printed.startswith("ben carries a turn of 12 (1 of 4 agents).\nben has carried 0 per unit")
-    assert "due 2.667; nothing carried before." in printed.replace("\n  ", " ")
+    assert printed.startswith("ben takes the job on 2 January 2026: least recent work of the two available.")
     printed = run("explain", nights, "ana", "--at", "2026-01-02")
-    assert printed.startswith("Remembered burden of ana")
-    assert "carried" in printed
-    assert "would carry" in run("newcomers", nights, "--agent", "elif", "--at", "2026-01-03", "--out", tmp_path)
+    assert printed.startswith("Recent work of ana: 8.\n")
+    assert "worked" in printed
+    assert "would work" in run("newcomers", nights, "--agent", "elif", "--at", "2026-01-03", "--out", tmp_path)
     assert "share of the load" in run("newcomers", nights, "--agent", "elif", "--at", "2026-01-03", "--out", tmp_path)
     assert json.loads(run("rules", nights, "--json"))["kind"] == "burden"
     assert "Verified" in run("verify", nights)
@@ -325,7 +385,7 @@ def test_a_ledger_decides_by_the_rule_it_was_made_with(run, tmp_path, needs):
     run("new", path, "--rule", "prices", "--began", "2026-01-01")
     run("join", path, "ana", "ben", "cem", "--at", "2026-01-01")
     assert json.loads(run("rules", path, "--json"))["rule"] == "prices"
-    assert "egalitarian welfare, by prices)" in " ".join(run("standing", path).split())
+    assert "with egalitarian welfare and the rule prices." in " ".join(run("standing", path).split())
     run("decide", path, needs, "--at", "2026-01-02", "--yes")
     out = run("decide", path, needs, "--at", "2026-01-03", "--yes")
     assert "Prices were learned from the decision before." in out
@@ -348,15 +408,15 @@ def test_who_returns_is_told_what_is_remembered_of_them(run, tmp_path):
     run("record", nights, "Ana", 8, "--at", "2026-01-02")
     run("leave", nights, "Ana", "--at", "2026-01-03")
     again = run("join", nights, "Ana", "--at", "2026-01-04")
-    assert again == "Ana joined again, with the 8 still remembered of them.\n"
+    assert again == "Ana joined again, and keeps recent work of 8.\n"
     run("leave", nights, "Ben", "--at", "2026-01-05")
     raised = " ".join(run("join", nights, "Ben", "--at", "2026-01-06").split())
-    assert raised.startswith("Ben joined again, with 8 remembered: 0 from before, and 8 more,")
+    assert raised.startswith("Ben joined again, with recent work of 8: 0 from before, and 8 more ")
     assert raised.endswith("With --start zero, nothing is added.")
     run("leave", nights, "Ana", "--at", "2026-01-07")
     run("record", nights, "Ben", 4, "--at", "2026-01-07")
     kept = run("join", nights, "Ana", "--start", "zero", "--at", "2026-01-08")
-    assert kept == "Ana joined again, with the 8 still remembered of them.\n"
+    assert kept == "Ana joined again, and keeps recent work of 8.\n"
 
 
 def test_a_second_decision_for_the_same_moment_is_pointed_out(run, team, needs, capsys):

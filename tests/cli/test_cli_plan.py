@@ -39,8 +39,8 @@ def test_from_a_preview_to_a_changed_plan(run, refused, ward, tmp_path):
     assert "is planned already" in refused("plan", ward, "people.csv", "--from", ahead(1), "--until", ahead(4))
     assert "from and until must be given together" in refused("plan", ward, "people.csv", "--from", ahead(1))
     swapped = run("swap", ward, turns[0]["seq"], turns[1]["seq"])
-    assert f"ben serves on {ahead(1)} 00:00 UTC." in swapped
-    assert "Everybody can take their planned turns" in run("replan", ward)
+    assert f"ben takes the turn on {ahead(1)} 00:00 UTC." in swapped
+    assert "Everyone can take their planned turns" in run("replan", ward)
     assert run("hold", ward, "ben", "--at", ahead(1)) == f"ben is on hold from {ahead(1)} 00:00 UTC on.\n"
     assert "1 turn cannot be taken: decide again with bygones ledger replan." in run("planned", ward)
     assert "1 turn reassigned on 1 date" in run("replan", ward)

@@ -40,11 +40,11 @@ def test_what_a_decision_saw(run, refused, team):
     assert seen["at"] == "2026-01-03T00:00:00Z"
     assert "nothing had been recorded by" in refused("standing", team, "--as-recorded", "2026-01-02")
     assert "give only one of them" in refused("standing", team, "--as-recorded", "2026-01-02", "--before", 7)
-    assert "Standing at" in run("standing", team, "--before", 7)
+    assert "Standing of 2026-01-03 00:00 UTC" in run("standing", team, "--before", 7)
 
 
 def test_a_period_is_decided_again(run, refused, team):
-    assert "Every decision of this period comes out as it was." in run("redecide", team, "--from", "2026-01-02")
+    assert "All decisions of this period come out unchanged." in run("redecide", team, "--from", "2026-01-02")
     run("record", team, "ana", 2.8, "--at", "2026-01-01", "--note", "forgotten")
     preview = run("redecide", team, "--from", "2026-01-02", "--to", "2026-01-03")
     assert "1 decision decided again" in preview
@@ -54,7 +54,7 @@ def test_a_period_is_decided_again(run, refused, team):
     assert data["recorded"] is False
     assert [each["in_period"] for each in data["decisions"]] == [True, False]
     assert "Recorded." in run("redecide", team, "--from", "2026-01-02", "--accept")
-    assert "comes out as it was" in run("redecide", team, "--from", "2026-01-02")
+    assert "come out unchanged" in run("redecide", team, "--from", "2026-01-02")
     assert "Verified" in run("verify", team)
     assert "no decision was made" in refused("redecide", team, "--from", "2026-05-01")
 

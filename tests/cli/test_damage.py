@@ -77,7 +77,7 @@ def test_what_was_not_recorded_is_named(path, capsys, details):
     damage(path, "UPDATE events SET details = ? WHERE seq = 1", details)
     err = refused(capsys, "ledger", "standing", path, "--before", 4)
     assert "team.db is damaged: " in err
-    assert "`bygones ledger verify` explains more" in err
+    assert "`bygones ledger verify` lists all problems" in err
 
 
 def test_a_bug_stays_a_bug(path, capsys, monkeypatch):
@@ -94,8 +94,8 @@ def test_a_bug_stays_a_bug(path, capsys, monkeypatch):
 def test_only_ledgers_are_looked_at(path, tmp_path, monkeypatch):
     assert damage_in(["ledger", "standing", str(path)]) is None
     damage(path, "UPDATE events SET amount = 9 WHERE seq = 4")
-    told = f"{path} is damaged: event 4 is not what was recorded: its hash does not match; `bygones ledger verify` "
-    told += "explains more"
+    told = f"{path} is damaged: event 4 is not what was recorded: its hash does not match; `bygones ledger verify`"
+    told += " lists all problems"
     assert damage_in(["ledger", "standing", str(path)]) == damage_in(["audit", str(path)]) == told
     assert damage_in(["decay", str(path)]) is None
     monkeypatch.setenv("BYGONES_LEDGER", str(path))

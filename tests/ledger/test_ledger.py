@@ -134,7 +134,7 @@ def test_a_proposal_is_the_same_until_something_is_recorded(team):
     request = ChooseK({"ana": 1, "ben": 1, "cem": 1})
     one, other = team.propose(request), team.propose(request)
     assert one.utilities == other.utilities
-    assert "a random draw decided" in one.reasons()[-1]
+    assert one.reasons()[-1] == "ana, ben and cem were tied, so a random draw decided."
     decision, *received = team.accept(one, note="rota")
     assert decision.details["given"] == [list(each) for each in one.given]
     assert [event.refers for event in received] == [decision.seq]
@@ -152,30 +152,31 @@ def test_every_kind_of_request(team):
     assert parts.utilities == pytest.approx({"ana": 4.5, "ben": 2.5, "cem": 2})
     assert parts.gets()["cem"] == "2 of 9"
     nothing = team.decide(ChooseK({"ana": 0}), at="2026-01-02")
-    assert nothing.reasons()[0] == "Nobody is served: no allocation would raise welfare."
+    assert nothing.reasons()[0] == "Nobody is served: no choice would raise welfare."
     team.change_rules(at="2026-01-02", half_life="inf", entitlements={"cem": 2})
     reasons = " ".join(team.decide(ChooseK({"ana": 1, "cem": 1}), at="2026-01-02").reasons())
-    assert "per unit of entitlement" in reasons
-    assert "Past utilities count in full." in reasons
+    assert ": lowest recent total per share of the two who asked." in reasons
+    assert "Each entry counts in full for ever (perfect recall)." in reasons
     assert team.verify().ok
 
 
-@pytest.mark.parametrize(("half_life", "text"), [("7d", "7 days"), ("2w", "14 days"), ("12h", "12 hours")])
+@pytest.mark.parametrize(("half_life", "text"), [("7d", "7 days"), ("2w", "2 weeks"), ("12h", "12 hours")])
 def test_reasons_speak_of_days_and_hours_never_of_steps(team, half_life, text):
     team.change_rules(at="2026-01-02", half_life=half_life)
     team.record("ana", 2, at="2026-01-02")
     proposal = team.propose(ChooseK({"ana": 1, "ben": 1}), at="2026-01-03")
-    assert f"The half-life is {text}." in proposal.reasons()
-    assert f"The half-life is {text}." in proposal.allocation.reasons()
+    assert f"Each entry counts half after {text}." in proposal.reasons()
+    assert f"Each entry counts half after {text.replace('2 weeks', '14 days')}." in proposal.allocation.reasons()
     assert "step" not in " ".join(proposal.reasons()) + proposal.allocation.explain()
 
 
-def test_the_ledger_adds_what_is_owed_and_when_something_was_last_received(team):
+def test_the_ledger_adds_when_agents_were_last_served(team):
     team.record("ana", 3, at="2026-01-02")
     proposal = team.propose(ChooseK({"ana": 1, "ben": 1}, 2), at="2026-01-02")
-    _, ana, ben, *_ = proposal.reasons()
-    assert ana.endswith("(highest of 3 agents) and 4 after; ahead by 2; last received 2026-01-02 00:00 UTC.")
-    assert ben.endswith("(joint lowest of 3 agents) and 1 after; owed 1; nothing received before.")
+    table = proposal.explanation.table
+    assert [column.name for column in table.headings] == ["agent", "recent", "with this", "last time"]
+    assert table.rows == [["ben", 0, 1, "never"], ["ana", 3, 4, "2 Jan"]]
+    assert proposal.reasons()[0].startswith("ana and ben each get a place on 2 January 2026: ")
     data = proposal.to_dict()
     assert data["reasons"] == proposal.reasons()
     assert data["explanation"] == " ".join(proposal.reasons())
@@ -432,15 +433,15 @@ def test_a_decision_does_not_count_what_was_nothing_as_last_received(ledger):
     ledger.join("ana", at="2026-01-01")
 
     def last():
-        return ledger.propose(ChooseK({"ana": 1.0}), at="2026-02-01").reasons()[1]
+        return ledger.propose(ChooseK({"ana": 1.0}), at="2026-02-01").explanation.table.rows[0][-1]
 
     ledger.record("ana", 0, at="2026-01-02")
-    assert last().endswith("nothing received before.")
+    assert last() == "never"
     ledger.record("ana", 5, at="2026-01-03")
     wrong = ledger.record("ana", 8, at="2026-01-04")
-    assert last().endswith("last received 2026-01-04 00:00 UTC.")
+    assert last() == "4 Jan"
     ledger.correct(wrong.seq, 0)
-    assert last().endswith("last received 2026-01-03 00:00 UTC.")
+    assert last() == "3 Jan"
     ledger.correct(wrong.seq, 2)
-    assert last().endswith("last received 2026-01-04 00:00 UTC.")
+    assert last() == "4 Jan"
     assert ledger.verify().ok

@@ -31,10 +31,14 @@ def test_whoever_is_first_in_the_standing_is_served(uneven):
     stood = ledger.standing("2026-01-03")
     assert [stood.names[row] for row in stood.ranked()] == ["Small", "Big", "Mid"]
     proposal = ledger.propose(ChooseK({"Big": 1.0, "Small": 1.0, "Mid": 1.0}), at="2026-01-03")
-    assert proposal.gets() == {"Small": "a place worth 1"}
-    assert "; owed 3.083; last" in " ".join(proposal.reasons())
+    assert proposal.gets() == {"Small": "the place"}
+    table = proposal.explanation.table
+    assert [row[:3] for row in table.rows] == [["Small", 1, 8], ["Big", 10, 9.5], ["Mid", 1, 30]]
     proposal = ledger.propose(ChooseK({"Big": 1.0, "Mid": 1.0}), at="2026-01-03")
-    assert "; owed 15.83 (1.583 per unit); last" in " ".join(proposal.reasons())
+    assert proposal.reasons()[0] == (
+        "Big gets the place on 3 January 2026: lowest recent total per share of the two who asked."
+    )
+    assert "Small has the lowest recent total (8 per share) but did not ask." in proposal.reasons()
 
 
 def test_the_table_and_the_data_have_a_column_for_it(uneven, capsys):
@@ -42,8 +46,9 @@ def test_the_table_and_the_data_have_a_column_for_it(uneven, capsys):
     printed = run(capsys, "ledger", "standing", path, "--at", "2026-01-03")
     assert printed.index("Small") < printed.index("Big") < printed.index("Mid")
     assert "per unit" in printed
-    assert "+15.8" in printed
-    assert "+1.58" in printed
+    big = next(line for line in printed.splitlines() if line.startswith(" Big "))
+    assert "is owed 15.8" in big
+    assert "+1.6" in big
     printed = run(capsys, "ledger", "standing", path, "--at", "2026-01-03", "--json")
     rows = {row["agent"]: row for row in json.loads(printed)["agents"]}
     assert {name: row["owed_per_unit"] for name, row in rows.items()} == pytest.approx(

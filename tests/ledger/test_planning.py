@@ -204,7 +204,7 @@ class TestChanging:
         assert [(event.agent, event.amount) for event in events] == [("ben", 5), ("ana", 7)]
         assert whose(team.plans.turns()) == ["ben", "ana"]
         swapped = team.plans.turns()
-        assert [turn.what for turn in swapped] == ["a place worth 5", "a place worth 7"]
+        assert [turn.what for turn in swapped] == ["the place (need 5)", "the place (need 7)"]
         uids = [
             [each["uid"] for each in Calendar.from_ical(plan_ics(turns, "UTC", "ward")).walk("VEVENT")]
             for turns in ([one, other], swapped)
@@ -366,7 +366,7 @@ def test_a_plan_for_spreadsheets_and_calendars(team, tmp_path):
     whole, timed = calendar.walk("VEVENT")
     assert whole.decoded("dtstart") == ahead(1).date()
     assert timed.decoded("dtstart") == ahead(2.5)
-    assert str(timed["summary"]) == "ben: a place worth 1"
+    assert str(timed["summary"]) == "ben: the place"
     assert plan_ics([one], "UTC", "ward") == plan_ics([one], "UTC", "ward")
     swapped = team.plans.swap(one.seq, other.seq)
     again = Calendar.from_ical(plan_ics(team.plans.turns(), "UTC", "ward")).walk("VEVENT")

@@ -131,7 +131,7 @@ def test_decisions_under_every_memory_are_made_again_and_explained(new_path, set
         ledger.record("cem", 30, at=moment(0))
         changed = ledger.redecide(moment(0), accept=True)
         assert is_drawn or changed
-        assert any(reason.startswith("Memory: ") for reason in ledger.propose(ChooseK({"ana": 1.0})).reasons())
+        assert ledger.rules().memory_sentence in ledger.propose(ChooseK({"ana": 1.0})).reasons()
         soon = datetime.now(UTC) + timedelta(days=2)
         ledger.plans.publish([DateNeeds(instant(soon + timedelta(days=day)), False, ChooseK({"ana": 1.0, "ben": 1.0}))
                               for day in range(3)])  # fmt: skip

@@ -105,8 +105,8 @@ def test_a_night_after_midnight_belongs_to_its_day(ward):
     assert iso(ward.event(1).time) == "2025-12-31T23:00:00Z"
     assert ward.standing("2026-03-02").received.sum() == 0
     assert ward.standing("2026-03-03").received.sum() == 8
-    told = " ".join(ward.propose(ChooseK({"ana": 1, "ben": 1}, 2), at="2026-03-03").reasons())
-    assert "last carried 2026-03-02 00:30 Europe/Berlin" in told
+    table = ward.propose(ChooseK({"ana": 1, "ben": 1}, 2), at="2026-03-03").explanation.table
+    assert {row[0]: row[-1] for row in table.rows} == {"ana": "2 Mar", "ben": "never"}
     with pytest.raises(ValueError, match=r"before the ledger began \(2026-01-01 00:00 Europe/Berlin\)"):
         ward.record("ana", 8, at="2025-12-31T23:59")
 

@@ -95,7 +95,7 @@ def test_what_lies_ahead_is_told_as_such(new_path, capsys):
     program.main(["ledger", "join", str(path), "ben", "--at", ahead])
     program.main(["ledger", "rules", str(path), "--half-life", "7d", "--at", ahead])
     assert capsys.readouterr().out.splitlines() == [
-        f"ben joins from {ahead} UTC on; what they start with is computed then.",
+        f"ben joins from {ahead} UTC on. Their starting amount is computed then.",
         f"Rules changed from {ahead} UTC on.",
     ]
 

@@ -261,7 +261,7 @@ def test_a_decision_that_does_not_follow_is_named_with_what_would(new_path):
     with Ledger.open(path) as ledger:
         assert ledger.verify().problems == (
             "decision 5 does not follow from what was recorded before it: with the same request, rules and past, ana "
-            "gets a place worth 1, but it was recorded that ben gets a place worth 1",
+            "gets the place, but it was recorded that ben gets the place",
         )
 
 

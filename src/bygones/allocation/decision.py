@@ -12,7 +12,8 @@ import numpy as np
 
 from bygones._arrays import AnyArray, Array, Number
 from bygones._text import listed
-from bygones.allocation.explanation import Explanation, next_best
+from bygones.allocation.comparison import next_best
+from bygones.allocation.explanation import Explanation
 from bygones.allocation.objective import judge_of
 from bygones.allocation.pricing import PriceList
 from bygones.allocation.problem_contract import NAMED, Given, Problem
@@ -156,12 +157,12 @@ class Decision(Answer):
     @cached_property
     def before(self) -> Array:
         """The remembered utilities before the decision."""
-        return self._per_unit(self.memory.read(self.state))
+        return self.per_unit(self.memory.read(self.state))
 
     @cached_property
     def after(self) -> Array:
         """The remembered utilities after the decision."""
-        return self._per_unit(self.memory.read(self.state_after))
+        return self.per_unit(self.memory.read(self.state_after))
 
     @cached_property
     def welfare_before(self) -> float:
@@ -177,7 +178,7 @@ class Decision(Answer):
     def past_kept(self) -> Array:
         """The share of each agent's remembered utility that still counts now; NaN where nothing was remembered."""
         nothing = np.zeros(self.problem.n_agents)
-        kept = self._per_unit(self.memory.ahead(self.state, nothing, self.elapsed))
+        kept = self.per_unit(self.memory.ahead(self.state, nothing, self.elapsed))
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(np.asarray(self.before) != 0, kept / self.before, math.nan)
 
@@ -201,7 +202,7 @@ class Decision(Answer):
 
     def after_receiving(self, utilities: np.ndarray) -> Array:
         """The remembered utilities that other utilities would leave."""
-        return self._per_unit(self.memory.ahead(self.state, utilities, self.elapsed))
+        return self.per_unit(self.memory.ahead(self.state, utilities, self.elapsed))
 
     def welfare_of(self, utilities: np.ndarray) -> float:
         """The welfare of other utilities."""
@@ -211,7 +212,7 @@ class Decision(Answer):
         judge = judge_of(self.welfare, self.entitlements, self.problem.kind)
         return judge(-np.nan_to_num(np.asarray(values)) if self.problem.is_burden else values)
 
-    def _per_unit(self, Z: Array) -> Array:
+    def per_unit(self, Z: Array) -> Array:
         """Z per unit of entitlement, NaN for the exempt."""
         if self.entitlements is None:
             return Z
@@ -239,7 +240,7 @@ class Decision(Answer):
 
     def why_not(self, agent: str) -> str:
         """Why an agent was not chosen, in a sentence or two."""
-        return why_not(self.explanation, agent)
+        return why_not(self.explanation.compared, agent)
 
     def to_dict(self, reasons: Sequence[str] | None = None) -> dict[str, Any]:
         """The decision and its reasons in lists, numbers and strings; a number that is not finite is None.

@@ -46,16 +46,18 @@ def problem_from(data: Mapping[str, Any]) -> Problem | None:
     return None
 
 
-def in_words(given: Sequence[Given], problem: Problem | None, kind: Kind, thing: Thing = UNNAMED) -> dict[str, str]:
-    """What each agent was given, in words."""
+def in_words(
+    given: Sequence[Given], problem: Problem | None, kind: Kind, thing: Thing = UNNAMED, brief: bool = False
+) -> dict[str, str]:
+    """What each agent was given, in words; `brief` leaves out needs and loads, which a table shows."""
     is_only = not isinstance(problem, ChooseK) or problem.k == 1
     gets: dict[str, list[str]] = {}
-    for each in given:
-        if each.item is not None:
-            what = thing.item(each.item)
-        elif isinstance(problem, Divide) and each.part is not None:
-            what = thing.part(each.part, problem.amount)
+    for agent, item, part, utility in given:
+        if item is not None:
+            text = thing.item(item)
+        elif isinstance(problem, Divide) and part is not None:
+            text = thing.part(part, problem.amount)
         else:
-            what = thing.place(each.utility, kind, is_only)
-        gets.setdefault(each.agent, []).append(what)
-    return {agent: listed(words) for agent, words in gets.items()}
+            text = thing.place(utility, kind, is_only, brief)
+        gets.setdefault(agent, []).append(text)
+    return {agent: listed(texts) for agent, texts in gets.items()}

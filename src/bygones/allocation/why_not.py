@@ -1,4 +1,4 @@
-"""Why an agent was not chosen: it is compared with the one whose place it would take."""
+"""Why an agent was not chosen: it is compared with the agent whose place it would take."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bygones._text import amount, listed
-from bygones.allocation.explanation import Explanation, leximin_apart, ordinal
+from bygones.allocation.comparison import Comparison, leximin_apart
 from bygones.allocation.problems import Assign, ChooseK
 from bygones.allocation.ties import is_tied
 from bygones.kinds import words
@@ -15,89 +15,106 @@ from bygones.kinds import words
 if TYPE_CHECKING:
     from bygones.allocation.decision import Decision
 
+_COMPARED = {
+    "good": ("a lower recent total", "the same recent total", "a higher recent total"),
+    "burden": ("less recent work", "as much recent work", "more recent work"),
+}
 
-def why_not(explanation: Explanation, agent: str) -> str:
-    """Why an agent was not chosen."""
-    decision = explanation.decision
+
+def why_not(compared: Comparison, agent: str) -> str:
+    """Why an agent was not chosen, in a sentence or two."""
+    decision = compared.decision
     names = list(decision.agent_names)
     if agent not in names:
         raise ValueError(f"why_not must name an agent of the decision, such as {listed(names, 5)}, got {agent!r}")
-    row, kind = names.index(agent), words(decision.problem.kind)
+    row = names.index(agent)
     if agent in decision.gets:
-        return f"{agent} was chosen: {agent} {kind.gets} {decision.gets[agent]}."
-    if row not in explanation.candidates.tolist():
-        return f"{agent} was not available." if decision.problem.is_burden else f"{agent} did not ask."
+        return f"{agent} was chosen: {agent} {words(decision.problem.kind).gets} {decision.gets[agent]}."
+    if row not in compared.candidates.tolist():
+        if not decision.problem.is_burden:
+            return f"{agent} did not ask."
+        is_exempt = decision.entitlements is not None and decision.entitlements[row] == 0
+        return f"{agent} {'is exempt' if is_exempt else 'was not available'}."
     instead = _best_with(decision, row)
     if instead is None:
-        return f"No possible choice has anything for {agent}."
-    return " ".join([*_compared(explanation, row, instead), *_cost(decision, agent, instead)])
+        better = "lower burden" if decision.problem.is_burden else "higher welfare"
+        return f"{_standing(compared, row)} No choice that gives {agent} something has a {better}."
+    return " ".join([*_side_by_side(compared, row, instead), *_cost(compared, agent, instead)])
 
 
 def _best_with(decision: Decision, row: int) -> np.ndarray | None:
-    """The best of the choices that differ from the decision only in that something of another's goes to this agent."""
+    """The best of the choices that differ from the decision only in that this agent has something of another's."""
     problem, choices = decision.problem, []
     if isinstance(problem, ChooseK):
         choices = [np.append(decision.given[decision.given != other], row) for other in decision.served.tolist()]
     elif isinstance(problem, Assign):
-        full = np.bincount(decision.given[decision.given >= 0], minlength=problem.n_agents)
-        may = np.ones(problem.utilities.shape, dtype=bool) if problem.allowed is None else problem.allowed
-        if full[row] < problem.room[row]:
-            choices = [_with(decision.given, j, row) for j in range(problem.n_items) if bool(may[row, j])]
-    if not choices:
-        return None
-    worth = [_value(decision, given) for given in choices]
-    return choices[int(np.argmax(worth))]
+        agents, items, _ = problem.pairs
+        choices = [np.where(np.arange(problem.n_items) == j, row, decision.given) for j in items[agents == row]]
+    return max(choices, key=lambda given: _worth(decision, given), default=None)
 
 
-def _with(given: np.ndarray, j: int, value: float) -> np.ndarray:
-    changed = given.copy()
-    changed[j] = value
-    return changed
-
-
-def _value(decision: Decision, given: np.ndarray) -> float:
-    """What is maximised, of another choice."""
+def _worth(decision: Decision, given: np.ndarray) -> float:
+    """The number that the decision maximises, for another choice."""
     utilities = decision.problem.utilities_of(given)
-    if decision.prices is not None:
-        total = float(utilities @ decision.prices)
-        return -total if decision.problem.is_burden else total
-    return decision.welfare_of(utilities)
+    if decision.prices is None:
+        return decision.welfare_of(utilities)
+    total = float(utilities @ decision.prices)
+    return -total if decision.problem.is_burden else total
 
 
-def _compared(explanation: Explanation, row: int, instead: np.ndarray) -> list[str]:
-    """The agent beside the one whose place it would take."""
-    decision = explanation.decision
+def _standing(compared: Comparison, row: int) -> str:
+    """The number by which an agent of a division is compared with the others."""
+    name = compared.decision.agent_names[row]
+    if compared.score is not None:
+        return f"{name}'s {compared.score[0]} is {amount(float(compared.score[1][row]))}."
+    return f"{name}'s {words(compared.decision.problem.kind).recent} is {_total(compared, row)}."
+
+
+def _total(compared: Comparison, row: int) -> str:
+    per = " per share" if compared.has_shares else ""
+    return compared.decision.thing.with_unit(amount(float(compared.recent[row]))) + per
+
+
+def _side_by_side(compared: Comparison, row: int, instead: np.ndarray) -> list[str]:
+    """The agent next to the one whose place it would take."""
+    decision = compared.decision
     out = set(decision.served.tolist()) - set(decision.problem.served(instead).tolist())
-    if len(out) != 1 or not isinstance(decision.problem, ChooseK):
+    if len(out) != 1 or compared.worth is None:
         return []
-    other, names, thing = out.pop(), decision.agent_names, decision.thing
-    if explanation.priced is not None:
-        what = "load × price" if decision.problem.is_burden else "need × price"
-        mine, theirs = amount(float(explanation.priced[row])), amount(float(explanation.priced[other]))
-        return [f"{names[row]}'s {what} is {mine}, {names[other]}'s is {theirs}."]
-    has, other_has = float(explanation.recent[row]), float(explanation.recent[other])
-    more = "more" if has > other_has else "less" if has < other_has else "the same"
-    than = f"as {names[other]}"
-    if more != "the same":
-        than = f"than {names[other]}, who has {thing.with_unit(amount(other_has))}"
-    return [f"{names[row]} has {more} ({thing.with_unit(amount(has))}) {than}."]
+    other, names = out.pop(), decision.agent_names
+    if compared.score is not None:
+        name, score = compared.score
+        mine, theirs = amount(float(score[row])), amount(float(score[other]))
+        return [f"{names[row]}'s {name} is {mine}, and {names[other]}'s is {theirs}."]
+    difference = np.sign(compared.recent[row] - compared.recent[other])
+    has, than = _COMPARED[decision.problem.kind][int(difference) + 1], "than" if difference else "as"
+    return [f"{names[row]} has {has} ({_total(compared, row)}) {than} {names[other]} ({_total(compared, other)})."]
 
 
-def _cost(decision: Decision, agent: str, instead: np.ndarray) -> list[str]:
+def _cost(compared: Comparison, agent: str, instead: np.ndarray) -> list[str]:
     """What the other choice would lead to."""
-    utilities = decision.problem.utilities_of(instead)
-    after = decision.after_receiving(utilities)
-    lost = _value(decision, decision.given) - _value(decision, instead)
-    is_as_good = is_tied(_value(decision, decision.given), _value(decision, instead), lost)
-    apart = leximin_apart(decision, after)
+    decision, thing = compared.decision, compared.decision.thing
+    chosen, other = _worth(decision, decision.given), _worth(decision, instead)
+    is_as_good = is_tied(chosen, other, chosen - other)
+    apart = leximin_apart(decision, decision.after_receiving(decision.problem.utilities_of(instead)))
     if is_as_good and apart is None:
-        return ["It was a tie, which a random draw decided."]
-    if decision.prices is not None:
-        return ["They are equal, so the lower recent total decided."] if is_as_good else []
+        return ["They were tied, so a random draw decided."]
+    if compared.score is not None:
+        return ["They are equal, so the recent totals decided."] if is_as_good else []
     if apart is not None and (is_as_good or decision.welfare.name == "egalitarian"):
         rank, is_now, would_be = apart
-        which = f"{ordinal(rank)}{'heaviest' if decision.problem.is_burden else 'lowest'} recent total"
-        return [f"With {agent}, the {which} would be {amount(would_be)} instead of {amount(is_now)}."]
-    if decision.problem.is_burden:
-        return [f"With {agent}, the burden ({decision.welfare}) would be {amount(lost)} higher."]
-    return [f"With {agent}, {decision.welfare} welfare would be {amount(lost)} lower."]
+        which = f"{ordinal(rank)}{'heaviest recent load' if decision.problem.is_burden else 'lowest recent total'}"
+        per = " per share" if compared.has_shares else ""
+        numbers = [thing.with_unit(amount(total)) + per for total in (would_be, is_now)]
+        return [f"With {agent}, the {which} would be {numbers[0]} instead of {numbers[1]}."]
+    change = f"the burden ({decision.welfare}) would be {{}} higher"
+    if not decision.problem.is_burden:
+        change = f"welfare ({decision.welfare}) would be {{}} lower"
+    return [f"With {agent}, {change.format(amount(chosen - other))}."]
+
+
+def ordinal(rank: int) -> str:
+    """The words before `lowest`, counting from 0: nothing, `second-`, `third-`, `4th-`, `21st-`."""
+    n = rank + 1
+    ending = "th" if 10 < n % 100 < 14 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return {0: "", 1: "second-", 2: "third-"}.get(rank, f"{n}{ending}-")

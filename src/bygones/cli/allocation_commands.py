@@ -37,6 +37,11 @@ AmountToDivide = Annotated[
     float | None, optional("The amount to divide, for a table of rates and caps, or of needs.", "NUMBER")
 ]
 Whole = Annotated[bool, arg(help="Divide the amount into whole units, such as doses.")]
+ThingName = Annotated[
+    str | None, optional("The thing that is allocated, in the singular, such as shift or dose.", "NAME")
+]
+Unit = Annotated[str | None, optional("The unit of needs and totals, such as h or GPU-hours.", "UNIT")]
+WhyNot = Annotated[str | None, optional("Also explain why this agent was not chosen.", "AGENT")]
 
 
 def allocate(
@@ -108,6 +113,9 @@ def allocate(
     seed: Annotated[
         int | None, optional("Makes the random draw between equally good choices repeatable.", "NUMBER")
     ] = None,
+    thing: ThingName = None,
+    unit: Unit = None,
+    why_not: WhyNot = None,
     out: Annotated[Path | None, optional("Also write the decision to this file, .csv or .json.", "FILE")] = None,
     json: Json = False,
 ) -> None:
@@ -116,7 +124,7 @@ def allocate(
     For example:
         bygones allocate needs.csv --history past.csv --half-life 30 --welfare egalitarian --k 2
         bygones allocate needs.csv --history past.csv --half-life 30 --rule prices --past-needs sample.csv
-        bygones allocate shifts.csv --history past.csv --half-life 30 --kind burden
+        bygones allocate shifts.csv --history past.csv --half-life 30d --kind burden --thing shift --unit h
     """
     import numpy as np
 
@@ -125,6 +133,7 @@ def allocate(
     from bygones._text import check_name, counted
     from bygones.allocation import tables
     from bygones.allocation.calibration import calibrate_by_name
+    from bygones.kinds import check_word
     from bygones.memory import Discounted, Memory
 
     if out is not None and out.suffix not in (".csv", ".json"):
@@ -170,8 +179,11 @@ def allocate(
         calibration=None if learned is None else learned.prices,
         learned_from="" if learned is None else f"{counted(learned.requests, 'row')} of {past_needs}",
         rng=np.random.default_rng(seed),
+        thing=check_word("thing", thing or ""),
+        unit=check_word("unit", unit or ""),
     )
-    data = decision.to_dict() | ({"notes": notes} if notes else {})
+    answers = [] if why_not is None else [decision.why_not(why_not)]
+    data = decision.to_dict() | ({"notes": notes} if notes else {}) | ({"why_not": answers[0]} if answers else {})
     if out is not None:
         text = f"{json_text(data)}\n" if out.suffix == ".json" else tables.decision_csv(decision)
         write_text(out, text, private=True)
@@ -179,7 +191,7 @@ def allocate(
         print_json(data)
         return
     print_document(decision.document())
-    print_sentences(notes)
+    print_sentences([*answers, *notes])
     print_paths([] if out is None else [out])
 
 

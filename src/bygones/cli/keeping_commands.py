@@ -1,4 +1,4 @@
-"""`bygones ledger copy`, `backup`, `restore` and `rebuild`: a ledger that moves house, and survives damage."""
+"""`bygones ledger copy`, `backup`, `restore` and `rebuild`: moving a ledger, and keeping it through damage."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import Positional, arg
 
 from bygones._text import counted
+from bygones.cli.arguments import Json
 from bygones.cli.console import answering, print_json, progress, say
-from bygones.cli.ledger_arguments import Json, Target
+from bygones.cli.ledger_arguments import Target
 
 if TYPE_CHECKING:
     from bygones.ledger import Verification
@@ -33,8 +34,8 @@ def copy(source: Source, target: NewLedger, json: Json = False) -> None:
     from bygones.ledger.proof import copies as copying
 
     with progress("copying", copying.size(source)) as advance:
-        found = copying.copy(source, target, advance)
-    _print_written("Copied", found, json)
+        verification = copying.copy(source, target, advance)
+    _print_written("Copied", verification, json)
 
 
 def backup(
@@ -42,7 +43,7 @@ def backup(
     file: Annotated[Positional[Path], arg(metavar="FILE", help="The file to write; it must not exist yet.")],
     json: Json = False,
 ) -> None:
-    """Write a backup of a ledger to one file, while others go on using the ledger.
+    """Back a ledger up to one file while others go on using it.
 
     For example:
         bygones ledger backup team.db backup-2026-03-02.db
@@ -50,8 +51,8 @@ def backup(
     from bygones.ledger.proof import copies as copying
 
     with progress("backing up", copying.backup_size(target)) as advance:
-        found = copying.backup(target, file, advance)
-    _print_written("Backed up", found, json)
+        verification = copying.backup(target, file, advance)
+    _print_written("Backed up", verification, json)
 
 
 def restore(
@@ -66,12 +67,11 @@ def restore(
     """
     from bygones.ledger.proof import copies as copying
 
-    found = copying.restore(file, target)
-    _print_written("Restored", found, json)
+    _print_written("Restored", copying.restore(file, target), json)
 
 
 def rebuild(target: Target, json: Json = False) -> None:
-    """Recompute everything else from the events, after `verify` has found damage outside them.
+    """Recompute all tables from the events, after `verify` has found damage outside the events.
 
     A ledger whose events are damaged is refused: restore a backup instead.
 
@@ -91,9 +91,9 @@ def rebuild(target: Target, json: Json = False) -> None:
             say(f"Rebuilt the standing of {counted(agents, 'agent')} from the events.")
 
 
-def _print_written(done: str, found: Verification, json: bool) -> None:
+def _print_written(done: str, kept: Verification, json: bool) -> None:
     with answering():
         if json:
-            print_json({"events": found.events, "agents": found.agents, "head": found.head})
+            print_json({"events": kept.events, "agents": kept.agents, "head": kept.head})
         else:
-            say(f"{done} {counted(found.events, 'event')} of {counted(found.agents, 'agent')}. Head: {found.head}")
+            say(f"{done} {counted(kept.events, 'event')} of {counted(kept.agents, 'agent')}. Head: {kept.head}")

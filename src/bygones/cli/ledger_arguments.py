@@ -1,17 +1,19 @@
-"""What the commands of a ledger share: their arguments, opening the ledger, and telling what was recorded."""
+"""Arguments that the commands of a ledger share, opening the ledger, and printing what was recorded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
-from tyro.conf import Positional, arg
+from tyro.conf import OmitArgPrefixes, Positional, arg
 
-from bygones.cli.arguments import DEFAULT_LEDGER, optional
-from bygones.cli.console import answering, print_json, say
+from bygones.cli.arguments import DEFAULT_LEDGER, Json, optional
+from bygones.cli.console import answering, print_document, print_json, say
 
 if TYPE_CHECKING:
+    from bygones.document.document import Document
     from bygones.ledger import Event, Ledger
 
 TARGET_HELP = f"A file such as team.db, or postgresql://user@host/name, given here or in {DEFAULT_LEDGER}."
@@ -20,49 +22,110 @@ Agent = Annotated[Positional[str], arg(metavar="AGENT", help="The agent's name."
 At = Annotated[
     str | None,
     optional(
-        "The time, such as 2026-03-02 or 2026-03-02T22:00+01:00; read in the ledger's time zone if it has none "
+        "The time, such as 2026-03-02 or 2026-03-02T22:00+01:00, in the ledger's time zone if it has none "
         "(default: now).",
         "TIME",
-    ),
-]
-Note = Annotated[str, optional("A remark to record.", "TEXT")]
-Key = Annotated[
-    str | None,
-    optional(
-        "A name you choose for this entry. If the command is repeated with the same key, nothing is recorded twice.",
-        "TEXT",
     ),
 ]
 Author = Annotated[
     str | None, optional("Who records this (default: BYGONES_AUTHOR, else the user of this computer).", "NAME")
 ]
-Json = Annotated[bool, arg(help="Print JSON for other programs; infinite numbers appear as the text 'inf'.")]
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """How a command records something once only, and how it prints the answer."""
+
+    key: Annotated[
+        str | None,
+        optional(
+            "A name you choose for this entry. A command that is repeated with the same key records nothing twice.",
+            "TEXT",
+        ),
+    ] = None
+    author: Author = None
+    json: Json = False
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """The arguments with which a ledger records it."""
+        return {"key": self.key}
+
+    @contextmanager
+    def open(self, target: str) -> Iterator[Ledger]:
+        """The ledger at a path or URL; a note tells whether the key was used before and still counts.
+
+        The ledger itself checks that the key was used for the same entry.
+        """
+        with open_ledger(target, self.author) as ledger:
+            used = [] if self.key is None else ledger.with_key(self.key)
+            if used:
+                since = ledger.void_since(used[0].seq)
+                void = f", which has been void since event {since}: use another key to record it again" if since else ""
+                say(f"The key {self.key!r} was used before, for event {used[0].seq}{void}.", error=True)
+            yield ledger
+
+    def print_events(self, events: Iterable[Event], *sentences: str) -> None:
+        """Prints what was recorded: the events for programs, sentences for people."""
+        with answering():
+            if self.json:
+                print_json([event.to_dict() for event in events])
+            else:
+                say(*sentences)
+
+
+@dataclass(frozen=True)
+class Recording(Keyed):
+    """How a command records something with a remark."""
+
+    note: Annotated[str, optional("A remark to record.", "TEXT")] = ""
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """The arguments with which a ledger records it."""
+        return super().details | {"note": self.note}
+
+
+@dataclass(frozen=True)
+class RecordingAt(Recording):
+    """How a command records something at a time."""
+
+    at: At = None
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """The arguments with which a ledger records it."""
+        return super().details | ({} if self.at is None else {"at": self.at})
+
+
+RecordedOnce = Annotated[Keyed, OmitArgPrefixes, arg(name="")]
+Recorded = Annotated[Recording, OmitArgPrefixes, arg(name="")]
+RecordedAt = Annotated[RecordingAt, OmitArgPrefixes, arg(name="")]
 
 
 @contextmanager
-def open_ledger(target: str, author: str | None = None, key: str | None = None) -> Iterator[Ledger]:
-    """The ledger at a path or URL, and who records in it.
-
-    If the key was used before, says so, and whether that counts; whether it was for the same, the ledger checks.
-    """
+def open_ledger(target: str, author: str | None = None) -> Iterator[Ledger]:
+    """The ledger at a path or URL, and who records in it."""
     from bygones.ledger import Ledger
 
     with Ledger.open(target, author=author) as ledger:
-        used = [] if key is None else ledger.with_key(key)
-        if used:
-            since = ledger.void_since(used[0].seq)
-            void = f", which has been void since event {since}: use another key to record it again" if since else ""
-            say(f"The key {key!r} was used before, for event {used[0].seq}{void}.", error=True)
         yield ledger
 
 
-def print_recorded(events: Iterable[Event], json: bool, *sentences: str) -> None:
-    """Prints what was recorded: the events for programs, sentences for people."""
-    with answering():
+def print_answer(document: Document, data: object, json: bool, *, recorded: bool = False) -> None:
+    """Prints an answer: a document for people, data for programs.
+
+    Args:
+        document: the answer as people read it.
+        data: the answer, of the types that JSON has.
+        json: which of the two to print.
+        recorded: whether something was recorded, on which the exit code depends if the answer cannot be written.
+    """
+    with answering(recorded):
         if json:
-            print_json([event.to_dict() for event in events])
+            print_json(data)
         else:
-            say(*sentences)
+            print_document(document)
 
 
 def has_come(event: Event) -> bool:
@@ -71,7 +134,7 @@ def has_come(event: Event) -> bool:
 
 
 def from_when(event: Event, zone: str) -> str:
-    """From when on an event counts, if it lies ahead."""
+    """The time from which an event counts, if it lies ahead."""
     from bygones.ledger.model.times import named
 
     return "" if has_come(event) else f" from {named(event.time, zone)} on"

@@ -13,52 +13,64 @@ from tyro.conf import Positional, UseAppendAction, arg
 
 from bygones._files import check_output, replacing_text
 from bygones._text import check_text, listed
-from bygones.cli.allocation_commands import AmountToDivide, Capacity, Needs, NumberOfPlaces, Whole
-from bygones.cli.arguments import optional
-from bygones.cli.console import answering, json_text, print_json, print_paths, say
+from bygones.cli.allocation_commands import (
+    AmountToDivide,
+    Capacity,
+    Needs,
+    NumberOfPlaces,
+    ThingName,
+    Unit,
+    Whole,
+    WhyNot,
+)
+from bygones.cli.arguments import Json, optional
+from bygones.cli.console import answering, json_text, print_paths, say
 from bygones.cli.ledger_arguments import (
     At,
     Author,
-    Json,
-    Key,
-    Note,
+    RecordedAt,
+    Recording,
+    RecordingAt,
     Target,
     from_when,
     open_ledger,
-    print_recorded,
+    print_answer,
 )
 from bygones.cli.pictures import save_beside
 
 if TYPE_CHECKING:
-    from bygones.ledger import Ledger
+    from bygones.ledger import Ledger, Proposal
 
 
 def new(
     target: Target,
     half_life: Annotated[
         str | None,
-        optional("The time after which a utility counts half: 30d, 12h, never (default: 30d).", "DURATION"),
+        optional(
+            "The time after which an amount counts half: 30d, 12h, or inf for perfect recall (default: 30d).",
+            "DURATION",
+        ),
     ] = None,
     welfare: Annotated[str, arg(help="What decisions maximise, e.g. nash or 'alpha_fair(alpha=2)'.")] = "egalitarian",
     newcomers: Annotated[
         str,
         arg(
-            help="What newcomers start with: zero, mean, median, entitled-share or a number. With zero they receive, "
-            "or carry, nearly everything until they have caught up."
+            help="The recent total that newcomers start with: zero, mean, median, entitled-share or a number. With "
+            "zero they get nearly everything until they have caught up."
         ),
     ] = "mean",
-    hold_stops_clock: Annotated[bool, arg(help="Whether the past of an agent on hold stops fading.")] = True,
+    hold_stops_clock: Annotated[bool, arg(help="Stop the fading of an agent's past while they are on hold.")] = True,
     kind: Annotated[
         Literal["good", "burden"],
-        arg(help="Whether the ledger is about goods, or about burdens such as night shifts. It cannot change later."),
+        arg(help="good: something people want. burden: work that someone has to do. It cannot change later."),
     ] = "good",
     rule: Annotated[
         Literal["one-step", "prices"],
-        arg(help="How to decide: one-step serves whoever is furthest behind; prices looks ahead, and learns."),
+        arg(help="How to decide: one-step considers one decision at a time, prices learns from past needs."),
     ] = "one-step",
     reports: Annotated[
         Literal["as-reported", "normalised"],
-        arg(help="Whether needs count as reported, or as multiples of what each agent usually reports."),
+        arg(help="Count needs as reported, or as multiples of each agent's average request."),
     ] = "as-reported",
     time_zone: Annotated[
         str, arg(help="The time zone in which days begin and times are read and shown, such as Europe/Berlin.")
@@ -66,13 +78,15 @@ def new(
     memory: Annotated[
         str,
         arg(
-            help="How the past is remembered: discounted fades by the half-life, 'sliding_window(length=28d)' counts "
-            "the last 28 days in full, 'reset(every=month)' starts over each month."
+            help="The memory: discounted fades by the half-life, 'sliding_window(length=28d)' counts the last 28 days "
+            "in full, 'reset(every=month)' starts over each month."
         ),
     ] = "discounted",
     cap: Annotated[
-        str | None, optional("The most that is remembered of anybody (default: no limit).", "NUMBER")
+        str | None, optional("The largest recent total that an agent can have (default: no limit).", "NUMBER")
     ] = None,
+    thing: ThingName = None,
+    unit: Unit = None,
     began: Annotated[str | None, optional("The earliest time that can be recorded (default: now).", "TIME")] = None,
     author: Author = None,
     json: Json = False,
@@ -81,7 +95,7 @@ def new(
 
     For example:
         bygones ledger new team.db --half-life 30d --began 2026-01-01
-        bygones ledger new nights.db --kind burden --time-zone Europe/Berlin
+        bygones ledger new nights.db --kind burden --thing shift --unit h --time-zone Europe/Berlin
         bygones ledger new gpus.db --rule prices
         bygones ledger new quota.db --memory 'reset(every=month)'
     """
@@ -91,10 +105,10 @@ def new(
         raise ValueError(f"half_life has no effect with {memory}: leave out one of the two")
     rules = Rules(
         half_life or "30d", welfare, newcomers, hold_stops_clock, kind=kind, rule=rule, reports=reports,
-        time_zone=time_zone, memory=memory, cap=_parse_cap(cap),
+        time_zone=time_zone, memory=memory, cap=_parse_cap(cap), thing=thing or "", unit=unit or "",
     )  # fmt: skip
     with Ledger.new(target, rules, began=began, author=author) as ledger:
-        print_recorded([ledger.event(1)], json, f"Created {ledger.name}.")
+        Recording(json=json).print_events([ledger.event(1)], f"Created {ledger.name}.")
 
 
 def rules(
@@ -104,16 +118,14 @@ def rules(
         tuple[tuple[str, ...], ...],
         UseAppendAction,
         optional(
-            "A half-life for one agent that differs from the others', such as dana=14d, or none.", "AGENT=DURATION"
+            "A half-life of one agent, such as dana=14d; with dana=none, that of the others again.", "AGENT=DURATION"
         ),
     ] = (),
     memory: Annotated[
         str | None,
-        optional(
-            "How the past is remembered: discounted, 'sliding_window(length=28d)', 'reset(every=month)'.", "MEMORY"
-        ),
+        optional("The memory: discounted, 'sliding_window(length=28d)' or 'reset(every=month)'.", "MEMORY"),
     ] = None,
-    cap: Annotated[str | None, optional("The most that is remembered of anybody, or none.", "NUMBER")] = None,
+    cap: Annotated[str | None, optional("The largest recent total that an agent can have, or none.", "NUMBER")] = None,
     welfare: Annotated[str | None, optional("What decisions maximise.", "WELFARE")] = None,
     rule: Annotated[Literal["one-step", "prices"] | None, optional("How to decide.", "{one-step,prices}")] = None,
     reports: Annotated[
@@ -122,9 +134,11 @@ def rules(
     ] = None,
     newcomers: Annotated[str | None, optional("What newcomers start with.", "RULE")] = None,
     hold_stops_clock: Annotated[
-        Literal["yes", "no"] | None, optional("Whether the past of an agent on hold stops fading.", "{yes,no}")
+        Literal["yes", "no"] | None, optional("Stop the fading of an agent's past while they are on hold.", "{yes,no}")
     ] = None,
     time_zone: Annotated[str | None, optional("The ledger's time zone, such as Europe/Berlin.", "ZONE")] = None,
+    thing: ThingName = None,
+    unit: Unit = None,
     entitlement: Annotated[
         tuple[tuple[str, ...], ...],
         UseAppendAction,
@@ -142,11 +156,7 @@ def rules(
             "The entitlement of agents who are not in that file, such as 1 (default: they are refused).", "NUMBER"
         ),
     ] = None,
-    at: At = None,
-    note: Note = "",
-    key: Key = None,
-    author: Author = None,
-    json: Json = False,
+    recording: RecordedAt = RecordingAt(),
 ) -> None:
     """Show the rules, or change some of them from a given time on.
 
@@ -154,16 +164,16 @@ def rules(
         bygones ledger rules team.db
         bygones ledger rules team.db --half-life 60d --entitlement dana=2 --at 2026-06-01
     """
-    from bygones.cli.ledger_tables import print_rules
+    from bygones.ledger.model.settings import rules_document
     from bygones.ledger.model.times import iso
 
     changes: dict[str, Any] = {"half_life": half_life, "welfare": welfare, "rule": rule, "newcomers": newcomers}
-    changes |= {"reports": reports, "time_zone": time_zone, "memory": memory}
+    changes |= {"reports": reports, "time_zone": time_zone, "memory": memory, "thing": thing, "unit": unit}
     changes["half_lives"] = dict(_parse_half_life(text) for texts in half_life_of for text in texts) or None
     changes["hold_stops_clock"] = None if hold_stops_clock is None else hold_stops_clock == "yes"
     weights = dict(_parse_entitlement(text) for texts in entitlement for text in texts)
     changes["entitlements"] = weights or None
-    with open_ledger(target, author, key) as ledger:
+    with recording.open(target) as ledger:
         if entitlements is not None:
             changes["entitlements"] = _read_entitlements(ledger, entitlements, others) | weights
         elif others is not None:
@@ -172,54 +182,49 @@ def rules(
         if cap is not None:
             changes["cap"] = _parse_cap(cap)
         if changes:
-            event = ledger.change_rules(at=at, note=note, key=key, **changes)
-            print_recorded([event], json, f"Rules changed{from_when(event, ledger.zone())}.")
+            event = ledger.change_rules(**recording.details, **changes)
+            recording.print_events([event], f"Rules changed{from_when(event, ledger.zone())}.")
             return
-        settings, ahead, zone = ledger.rules(at).to_dict(), ledger.rule_changes_after(at), ledger.zone()
-    if json:
-        print_json({**settings, "ahead": [{"at": iso(each.time), **each.settings} for each in ahead]})
-    else:
-        print_rules(settings, ahead, zone)
+        in_force, ahead, zone = ledger.rules(recording.at), ledger.rule_changes_after(recording.at), ledger.zone()
+    data = {**in_force.to_dict(), "ahead": [{"at": iso(change.time), **change.settings} for change in ahead]}
+    print_answer(rules_document(in_force, ahead, zone), data, recording.json)
 
 
 def standing(
     target: Target,
     at: At = None,
     ahead: Annotated[
-        str, arg(help="Also show what will be remembered and owed after this time, if nothing more is recorded.")
-    ] = "7d",
+        str | None,
+        optional("Also show the standing after this time, such as 7d, if nothing more is recorded.", "DURATION"),
+    ] = None,
     since: Annotated[bool, arg(help="Show since when agents have been owed, which reads all events.")] = True,
     as_recorded: Annotated[
         str | None, optional("Count only what had been recorded by this time, as if you had asked then.", "TIME")
     ] = None,
     before: Annotated[
         int | None,
-        optional(
-            "Count only what had been recorded before this event, such as a decision: where everybody stood then.",
-            "EVENT",
-        ),
+        optional("Count only the events before this one, such as a decision: the standing it was based on.", "EVENT"),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show where everybody stands: received, remembered and owed (carried and due), now and in a week.
+    """Show each agent's total, recent total and balance, and who is next.
 
     For example:
         bygones ledger standing team.db
+        bygones ledger standing team.db --ahead 7d
         bygones ledger standing team.db --before 12
     """
-    from bygones.cli.ledger_tables import print_standing, standing_data
     from bygones.ledger.model.times import as_datetime, later_by
 
     with open_ledger(target) as ledger:
         now = ledger.standing(at, as_recorded=as_recorded, before=before)
-        moment = as_datetime(now.at)
-        later = ledger.outlook(later_by(moment, ahead, "ahead"), moment, as_recorded=as_recorded, before=before)
+        moment, later = as_datetime(now.at), None
+        if ahead is not None:
+            until = later_by(moment, ahead, "ahead")
+            later = ledger.outlook(until, moment, as_recorded=as_recorded, before=before)
         as_now = as_recorded is None and before is None
         beginnings = ledger.owed_since(moment) if since and as_now else None
-    if json:
-        print_json(standing_data(now, later, beginnings))
-    else:
-        print_standing(now, later, ahead, beginnings)
+    print_answer(now.document(beginnings, later), now.to_dict(beginnings, later), json)
 
 
 def decide(
@@ -229,14 +234,11 @@ def decide(
     amount: AmountToDivide = None,
     whole: Whole = False,
     capacity: Capacity = None,
-    at: At = None,
+    why_not: WhyNot = None,
     yes: Annotated[bool, arg(help="Record without asking.")] = False,
-    note: Note = "",
-    key: Key = None,
-    author: Author = None,
-    json: Json = False,
+    recording: RecordedAt = RecordingAt(),
 ) -> None:
-    """Decide who gets what now, with the reasons, and record the decision if you confirm.
+    """Decide who is served now, explain why, and record the decision if you confirm.
 
     With --json nothing is asked: the decision is recorded only with --yes. A table with a column date is a plan,
     see bygones ledger plan, and is published with --yes.
@@ -245,39 +247,34 @@ def decide(
         bygones ledger decide team.db needs.csv --k 2
     """
     from bygones.allocation.tables import problem_of_rows, read_rows
-    from bygones.cli.ledger_tables import agreed, print_decision
     from bygones.ledger import StaleProposalError
     from bygones.ledger.plans.date_needs import has_dates
 
-    rows = read_rows(needs)
+    rows, json = read_rows(needs), recording.json
     if has_dates(rows):
         from bygones.cli.plan_commands import plan
 
-        if at is not None:
+        if recording.at is not None:
             raise ValueError(f"at cannot be used with {needs}, which has a column 'date'")
-        plan(
-            target, needs, k=k, amount=amount, whole=whole, capacity=capacity, publish=yes, note=note, key=key,
-            author=author, json=json,
-        )  # fmt: skip
+        plan(target, needs, k=k, amount=amount, whole=whole, capacity=capacity, publish=yes, recording=recording)
         return
     request = problem_of_rows(needs, rows, k=k, amount=amount, capacity=capacity, whole=whole)
-    with open_ledger(target, author, key) as ledger:
-        if at is not None and not (key is not None and ledger.with_key(key)):
-            _note_same_moment(ledger, at)
+    with recording.open(target) as ledger:
+        if recording.at is not None and not (recording.key is not None and ledger.with_key(recording.key)):
+            _note_same_moment(ledger, recording.at)
         if yes:
-            proposal = ledger.decide(request, at=at, note=note, key=key)
-            print_decision(proposal, json, recorded=True)
+            _print_decision(ledger.decide(request, **recording.details), why_not, json, recorded=True)
             return
         while True:
-            proposal = ledger.propose(request, at=at)
-            print_decision(proposal, json, recorded=False)
+            proposal = ledger.propose(request, at=recording.at)
+            _print_decision(proposal, why_not, json, recorded=False)
             if json:
                 return
-            if not agreed():
+            if not _agreed():
                 say("Nothing was recorded.")
                 return
             try:
-                ledger.accept(proposal, note, key=key)
+                ledger.accept(proposal, recording.note, key=recording.key)
             except StaleProposalError as stale:
                 say(f"{stale}. The new proposal:")
                 continue
@@ -290,28 +287,33 @@ def explain(
     target: Target,
     what: Annotated[Positional[str], arg(metavar="WHAT", help="An agent's name, or the number of an event.")],
     at: At = None,
+    why_not: WhyNot = None,
     json: Json = False,
 ) -> None:
-    """Show what an agent's remembered utility consists of, or why a decision was made.
+    """Explain an agent's recent total event by event, or why a decision was made.
 
-    For a decision, it also shows whether it was corrected later, and how to check its draw.
+    For a decision, it also shows later corrections and, if a draw was needed, how to check it.
 
     For example:
         bygones ledger explain team.db ana
         bygones ledger explain team.db 12
+        bygones ledger explain team.db 12 --why-not ben
     """
-    from bygones.cli.explaining import explained, print_contributions, print_event
-    from bygones.ledger.model.events import DECISIONS, RECEIVED
+    from bygones.ledger.actions.explanations import contributions_document
+    from bygones.ledger.model.times import iso
 
     with open_ledger(target) as ledger:
         if what.isdecimal() and what not in ledger.standing(at).names:
-            event = ledger.event(int(what))
-            cause = ledger.event(event.refers) if event.kind in RECEIVED and event.refers else event
-            decision = explained(ledger, cause) if cause.kind in DECISIONS else None
-            changes, void_since = ledger.changes_since(cause), ledger.void_since(event.seq)
-            print_event(event, decision, changes, json, ledger.rules(at).kind, ledger.zone(), void_since)
+            account = ledger.account(int(what))
+            answer = [] if why_not is None else [account.why_not(why_not)]
+            data = account.to_dict() | ({"why_not": answer[0]} if answer else {})
+            print_answer(account.document().and_also(answer), data, json)
             return
-        print_contributions(what, ledger.contributions(what, at), json, ledger.rules(at).kind, ledger.zone())
+        if why_not is not None:
+            raise ValueError(f"why-not is for the number of a decision, such as 12, got {what}")
+        parts = ledger.contributions(what, at)
+        document = contributions_document(what, parts, ledger.rules(at), ledger.zone())
+    print_answer(document, [part._asdict() | {"time": iso(part.time)} for part in parts], json)
 
 
 def export(
@@ -361,13 +363,12 @@ def newcomers(
 ) -> None:
     """Compare the newcomer rules for an agent over the next decisions, in a table and a figure.
 
-    In a ledger of burdens, somebody who starts with zero carries more than their share until they have caught up.
+    In a ledger of burdens, a newcomer who starts with zero works more than their share until they have caught up.
 
     For example:
         bygones ledger newcomers team.db --agent elif --decisions 20 --every 1d
     """
-    from bygones.cli.ledger_tables import print_forecasts
-    from bygones.ledger.forecast import foresee_all
+    from bygones.ledger.forecast import forecasts_document, foresee_all
     from bygones.report.figures.newcomer_figures import newcomers_figure
 
     with open_ledger(target) as ledger:
@@ -377,15 +378,33 @@ def newcomers(
         worth=worth, entitlement=entitlement, seed=seed,
     )  # fmt: skip
     share = entitlement / (entitlement + stood.entitlements[stood.present].sum())
-    handed = places * worth
+    each_time = places * worth
     paths = save_beside(
-        lambda: newcomers_figure(agent, outcomes, share, handed, every, stood.rules.kind), out, "newcomers"
+        lambda: newcomers_figure(agent, outcomes, share, each_time, every, stood.rules.kind), out, "newcomers"
     )
-    if json:
-        print_json([outcome.to_dict() for outcome in outcomes])
-        return
-    print_forecasts(agent, outcomes, share * places * worth * decisions, stood.rules.kind)
-    print_paths(paths)
+    document = forecasts_document(agent, outcomes, float(share * each_time * decisions), stood.rules)
+    print_answer(document, [outcome.to_dict() for outcome in outcomes], json)
+    print_paths([] if json else paths)
+
+
+def _print_decision(proposal: Proposal, why_not: str | None, json: bool, *, recorded: bool) -> None:
+    """Prints who gets what and why, and why one agent was not chosen."""
+    answer = [] if why_not is None else [proposal.why_not(why_not)]
+    data = {"recorded": recorded, **proposal.to_dict(), **({"why_not": answer[0]} if answer else {})}
+    print_answer(proposal.document().and_also(answer), data, json, recorded=recorded)
+    if recorded and not json:
+        with answering():
+            say("Recorded.")
+
+
+def _agreed() -> bool:
+    """Whether the person at the terminal answers yes; no answer means no."""
+    try:
+        answer = input("Record this? [y/N] ")
+    except EOFError:
+        answer = ""
+        say()
+    return answer.strip().lower() in ("y", "yes")
 
 
 def _read_entitlements(ledger: Ledger, path: Path, others: str | None) -> dict[str, float]:
@@ -394,12 +413,12 @@ def _read_entitlements(ledger: Ledger, path: Path, others: str | None) -> dict[s
 
     stood = ledger.standing()
     exempt = stood.rules.kind == "burden"
-    found = read_entitlements(path, stood.names, exempt=exempt, others=others, where="the ledger")
-    return dict(zip(stood.names, found.tolist(), strict=True))
+    weights = read_entitlements(path, stood.names, exempt=exempt, others=others, where="the ledger")
+    return dict(zip(stood.names, weights.tolist(), strict=True))
 
 
 def _note_same_moment(ledger: Ledger, at: str) -> None:
-    """Says that something was decided for the same moment, which may be the same decision made twice."""
+    """Points out a decision for the same moment, which may be the same one made twice."""
     there = [str(seq) for seq in ledger.decisions_at(at)]
     if there:
         events = f"event{'' if len(there) == 1 else 's'} {listed(there)}"

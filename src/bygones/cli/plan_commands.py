@@ -9,9 +9,9 @@ from tyro.conf import Positional, arg
 
 from bygones._files import check_output, replacing
 from bygones.cli.allocation_commands import AmountToDivide, Capacity, NumberOfPlaces, Whole
-from bygones.cli.arguments import optional
+from bygones.cli.arguments import Json, optional
 from bygones.cli.console import answering, print_json, print_paths, say
-from bygones.cli.ledger_arguments import Author, Json, Key, Note, Target, open_ledger, print_recorded
+from bygones.cli.ledger_arguments import Recorded, Recording, Target, open_ledger, print_answer
 from bygones.cli.pictures import save_beside
 
 From = Annotated[
@@ -41,44 +41,40 @@ def plan(
     whole: Whole = False,
     capacity: Capacity = None,
     publish: Annotated[bool, arg(help="Record the plan; otherwise it is only shown.")] = False,
-    note: Note = "",
-    key: Key = None,
-    author: Author = None,
     out: Annotated[Path, arg(help="The folder for the figure.")] = Path("out"),
-    json: Json = False,
+    recording: Recorded = Recording(),
 ) -> None:
-    """Decide who has a turn on each date ahead, and show everybody's standing before and after in a table and a figure.
+    """Decide who has a turn on each of the coming dates, and show the standing before and after.
 
-    Holds, joins and rules count as they will be on each date. A turn counts as received from its date on.
+    Each date is decided from the holds, joins, rules and standing expected on it. A turn counts as received, or worked,
+    from its date on. A figure is saved as well.
 
     For example:
         bygones ledger plan ward.db december.csv
         bygones ledger plan ward.db people.csv --from 2026-12-01 --until 2027-01-01 --publish
     """
-    from bygones.cli.plan_printing import print_plan
     from bygones.ledger.plans.date_needs import dates_from, read_dates
     from bygones.ledger.storage.keys import check_unused
     from bygones.report.figures.plan_figures import plan_figure
 
     if (from_ is None) != (until is None):
         raise ValueError("from and until must be given together: the first date, and the first that is not included")
-    with open_ledger(target, author, key if publish else None) as ledger:
+    with recording.open(target) if publish else open_ledger(target, recording.author) as ledger:
         zone = ledger.zone()
         dates = [] if from_ is None or until is None else dates_from(from_, until, every, zone)
         needs = read_dates(table, zone, dates, k=k, capacity=capacity, amount=amount, whole=whole)
         if publish:
-            made = ledger.plans.publish(needs, note=note, key=key)
+            answer = ledger.plans.publish(needs, **recording.details)
         else:
-            check_unused(key)
-            made = ledger.plans.draft(needs)
+            check_unused(recording.key)
+            answer = ledger.plans.draft(needs)
+    data = {"recorded": publish, **answer.to_dict()}
+    print_answer(answer.document(), data, recording.json, recorded=publish)
     with answering(publish):
-        if json:
-            print_json({"recorded": publish, **made.to_dict()})
-        else:
-            print_plan(made, recorded=publish)
-    with answering(publish):
-        paths = save_beside(lambda: plan_figure(made), out, "plan")
-        print_paths([] if json else paths)
+        if not recording.json:
+            say("Published." if publish else "Nothing was recorded: bygones ledger plan --publish records a plan.")
+        paths = save_beside(lambda: plan_figure(answer), out, "plan")
+        print_paths([] if recording.json else paths)
 
 
 def planned(
@@ -95,8 +91,8 @@ def planned(
         bygones ledger planned ward.db
         bygones ledger planned ward.db --agent Ana --out ana.ics
     """
-    from bygones.cli.plan_printing import print_turns
     from bygones.ledger.exchange import plan_csv, plan_ics
+    from bygones.ledger.plans.planned_dates import turns_document
     from bygones.ledger.storage.rows import unknown_agent
 
     with open_ledger(target) as ledger:
@@ -113,10 +109,8 @@ def planned(
         with replacing(out, private=True) as file:
             file.write(kinds[out.suffix]())
         print_paths([out])
-    elif json:
-        print_json([turn.to_dict() for turn in turns])
-    else:
-        print_turns(turns, zone)
+        return
+    print_answer(turns_document(turns, zone), [turn.to_dict() for turn in turns], json)
 
 
 def replan(
@@ -129,12 +123,9 @@ def replan(
     ] = None,
     from_: From = None,
     accept: Annotated[bool, arg(help="Record the result; otherwise it is only shown.")] = False,
-    note: Note = "",
-    key: Key = None,
-    author: Author = None,
-    json: Json = False,
+    recording: Recorded = Recording(),
 ) -> None:
-    """Decide planned dates again where somebody can no longer take a turn; all other turns stay.
+    """Decide planned dates again where someone can no longer take a turn; all other turns stay.
 
     For example:
         bygones ledger replan ward.db
@@ -142,34 +133,24 @@ def replan(
         bygones ledger replan ward.db --table people.csv --accept
     """
     from bygones.allocation.tables import read_rows
-    from bygones.cli.plan_printing import print_replanned
     from bygones.ledger.model.times import iso
     from bygones.ledger.plans.date_needs import has_dates, read_dates
+    from bygones.ledger.plans.plan_changes import replanned_document
 
-    with open_ledger(target, author, key) as ledger:
+    with recording.open(target) as ledger:
         zone = ledger.zone()
         dates = list(dict.fromkeys(iso(turn.at) for turn in ledger.plans.turns(from_)))
-        known = (
+        needs = (
             [] if table is None or not dates else read_dates(table, zone, [] if has_dates(read_rows(table)) else dates)
         )
         source = "" if table is None else table.read_bytes().hex()
-        found = ledger.plans.redecide(from_, needs=known, source=source, accept=accept, note=note, key=key)
-    with answering(accept and bool(found)):
-        if json:
-            print_json({"recorded": accept, "dates": [each.to_dict() for each in found]})
-        else:
-            print_replanned(found, zone, recorded=accept)
+        changes = ledger.plans.redecide(from_, needs=needs, source=source, accept=accept, **recording.details)
+    data = {"recorded": accept, "dates": [change.to_dict() for change in changes]}
+    document = replanned_document(changes, zone, recorded=accept)
+    print_answer(document, data, recording.json, recorded=accept and bool(changes))
 
 
-def unplan(
-    target: Target,
-    from_: From = None,
-    until: Until = None,
-    note: Note = "",
-    key: Key = None,
-    author: Author = None,
-    json: Json = False,
-) -> None:
+def unplan(target: Target, from_: From = None, until: Until = None, recording: Recorded = Recording()) -> None:
     """Take back what is planned.
 
     For example:
@@ -178,13 +159,13 @@ def unplan(
     from bygones._text import counted
     from bygones.ledger.model.times import iso
 
-    with open_ledger(target, author, key) as ledger:
-        found = ledger.plans.void(from_, until, note=note, key=key)
+    with recording.open(target) as ledger:
+        instants = ledger.plans.void(from_, until, **recording.details)
     with answering():
-        if json:
-            print_json([iso(at) for at in found])
+        if recording.json:
+            print_json([iso(at) for at in instants])
         else:
-            say(f"The plan for {counted(len(found), 'date')} is void.")
+            say(f"The plan for {counted(len(instants), 'date')} is void.")
 
 
 def swap(
@@ -193,20 +174,17 @@ def swap(
         Positional[int], arg(metavar="FIRST", help="The number of the event of one turn, as `planned` shows it.")
     ],
     second: Annotated[Positional[int], arg(metavar="SECOND", help="The number of the event of the other turn.")],
-    note: Note = "",
-    key: Key = None,
-    author: Author = None,
-    json: Json = False,
+    recording: Recorded = Recording(),
 ) -> None:
-    """Swap two agents' turns, planned or past; each turn counts for whoever takes it.
+    """Swap two agents' turns, planned or past; each turn counts for the agent who takes it.
 
     For example:
         bygones ledger swap ward.db 31 37
     """
     from bygones.ledger.model.times import named
 
-    with open_ledger(target, author, key) as ledger:
-        found, zone = ledger.plans.swap(first, second, note=note, key=key), ledger.zone()
-    print_recorded(
-        found, json, *(f"Event {event.seq}: {event.agent} serves on {named(event.time, zone)}." for event in found)
+    with recording.open(target) as ledger:
+        turns, zone = ledger.plans.swap(first, second, **recording.details), ledger.zone()
+    recording.print_events(
+        turns, *(f"Event {turn.seq}: {turn.agent} takes the turn on {named(turn.time, zone)}." for turn in turns)
     )

@@ -1,22 +1,15 @@
-"""`bygones ledger verify`, `sign`, `anchors` and `key`: whether a ledger can be trusted, and how others can tell."""
+"""`bygones ledger verify`, `sign`, `anchors` and `key`: how anyone can check that a ledger has not been changed."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from bygones._text import counted
-from bygones.cli.arguments import optional
-from bygones.cli.console import answering, print_json, print_paths, print_sentences, say
-from bygones.cli.ledger_arguments import Json, Target
-
-if TYPE_CHECKING:
-    from bygones.ledger import Verification
-
-SHOWN = 5
-"""As many decisions that could not be made again are named."""
+from bygones.cli.arguments import Json, optional
+from bygones.cli.console import answering, print_json, print_paths, say
+from bygones.cli.ledger_arguments import Target, print_answer
 
 
 def verify(
@@ -34,11 +27,12 @@ def verify(
         Path | None, optional("The public key that belongs to the key they were signed with.", "FILE")
     ] = None,
     strict: Annotated[
-        bool, arg(help="Also exit with 1 if a decision could not be made again, only compared with what was received.")
+        bool,
+        arg(help="Also exit with 1 if a decision could not be made again, only compared with the recorded amounts."),
     ] = False,
     json: Json = False,
 ) -> None:
-    """Check the database, the chain of hashes, all events and all decisions. The exit code is 1 if anything is wrong.
+    """Check the database, the hashes, all events and all decisions. The exit code is 1 if anything is wrong.
 
     For example:
         bygones ledger verify team.db
@@ -51,7 +45,7 @@ def verify(
     if anchor is None or public_key is None:
         anchors = 0
         with Ledger.open(target) as ledger:
-            found = ledger.verify(head)
+            verification = ledger.verify(head)
     else:
         from bygones.ledger.proof import signing
         from bygones.ledger.proof.anchors import read_anchors
@@ -59,13 +53,11 @@ def verify(
         signed, by = read_anchors(anchor), signing.read_public_key(public_key)
         with Ledger.open(target) as ledger:
             anchors = len(signed.of(signing.ledger_id(ledger)))
-            found = signing.verify(ledger, signed, by, head)
-    if json:
-        unchecked = {str(seq): why for seq, why in found.unchecked.items()}
-        print_json(found._asdict() | {"unchecked": unchecked, "anchors": anchors, "ok": found.ok})
-    else:
-        _print_found(found, anchors)
-    if not found.ok or (strict and found.unchecked):
+            verification = signing.verify(ledger, signed, by, head)
+    unchecked = {str(seq): why for seq, why in verification.unchecked.items()}
+    data = verification._asdict() | {"unchecked": unchecked, "anchors": anchors, "ok": verification.ok}
+    print_answer(verification.document(anchors), data, json)
+    if not verification.ok or (strict and verification.unchecked):
         raise SystemExit(1)
 
 
@@ -88,11 +80,11 @@ def sign(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Verify a ledger, and add its signed head to a file that others keep copies of, or to a database of theirs.
+    """Verify a ledger, and add its signed head to a file or a database that others keep.
 
-    Nobody can then change an event up to that head unnoticed, not even somebody who can write to the whole ledger. What
-    a key has signed is also noted in a file beside it (FILE.signed). A ledger that lacks any of it is not signed, and
-    signed heads that are missing from the file or database are put back.
+    No one can then change an event up to that head unnoticed, not even a person who can write to the whole ledger. A
+    file next to the key (FILE.signed) lists the heads that it has signed. A ledger that lacks any of them is not
+    signed, and signed heads that are missing from the file or database are put back.
 
     For example:
         bygones ledger sign team.db --key team.key --anchor anchors.jsonl
@@ -100,22 +92,12 @@ def sign(
     """
     from bygones.ledger import Ledger
     from bygones.ledger.proof import signing
-    from bygones.ledger.proof.anchors import named
 
     with Ledger.open(target) as ledger:
         signed = signing.sign(ledger, key, anchor, repair=repair, new_ledger=new_ledger)
-    with answering():
-        if json:
-            done = {"added": signed.added, "noted": signed.noted, "removed": signed.removed}
-            print_json(signed.anchor.stored() | done)
-            return
-        say(f"Signed event {signed.anchor.seq}, the head of {ledger.name}, with the key {signed.anchor.key}.")
-        if signed.added:
-            say(f"Added {counted(signed.added, 'head')} signed before, which {named(anchor)} did not have.")
-        if signed.noted:
-            say(f"Noted {counted(signed.noted, 'signed head')} of {named(anchor)} in {signing.record_of(key).name}.")
-        for line in signed.removed:
-            say(f"Removed an unfinished line: {line}")
+        answer = signed.document(ledger.name, anchor, key)
+    done = {"added": signed.added, "noted": signed.noted, "removed": signed.removed}
+    print_answer(answer, signed.anchor.stored() | done, json, recorded=True)
 
 
 def anchors(
@@ -126,11 +108,11 @@ def anchors(
         Path, arg(metavar="FILE", help="The public key that belongs to the key they were signed with.")
     ],
     earlier: Annotated[
-        str | None, optional("A copy that you made before, whose heads must all be there still.", "FILE|URL")
+        str | None, optional("A copy you made earlier; all of its heads must still be there.", "FILE|URL")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Check signed heads without the ledger: that each later one extends the one before. The exit code is 1 if not.
+    """Check without the ledger that each signed head extends the one before. The exit code is 1 if not.
 
     For example:
         bygones ledger anchors anchors.jsonl --public-key team.pub --earlier my-copy.jsonl
@@ -138,20 +120,11 @@ def anchors(
     from bygones.ledger.proof import signing
     from bygones.ledger.proof.anchors import read_anchors
 
-    found = signing.check_consistency(
+    consistency = signing.check_consistency(
         read_anchors(anchor), signing.read_public_key(public_key), read_anchors(earlier) if earlier else None
     )
-    if json:
-        print_json(found._asdict() | {"ok": found.ok})
-    elif found.ok:
-        for ledger, seq in found.ledgers.items():
-            say(f"Event {seq} of the ledger {ledger[:16]} is the last that was signed.")
-        say(f"Checked {counted(found.anchors, 'signed head')}. Each extends the one before it.")
-        if found.older:
-            say(f"Not linked to each other, since an earlier version signed them: {counted(found.older, 'head')}.")
-    else:
-        say(*found.problems)
-    if not found.ok:
+    print_answer(consistency.document(), consistency._asdict() | {"ok": consistency.ok}, json)
+    if not consistency.ok:
         raise SystemExit(1)
 
 
@@ -166,12 +139,12 @@ def new_key(
     """
     from bygones.ledger.proof import signing
 
-    made = signing.new_key(file)
+    key_id = signing.new_key(file)
     with answering():
         if json:
-            print_json({"key": made})
+            print_json({"key": key_id})
         else:
-            say(f"Made the key {made}. Keep {file} to yourself, away from the ledger; give others its public key.")
+            say(f"Made the key {key_id}. Keep {file} to yourself, away from the ledger; give others its public key.")
 
 
 def public_key(
@@ -198,19 +171,3 @@ def public_key(
         print_paths([out])
 
 
-def _print_found(found: Verification, anchors: int) -> None:
-    if not found.ok:
-        for problem in found.problems:
-            say(problem)
-        return
-    what = [f"{counted(found.events, 'event')} of {counted(found.agents, 'agent')}"]
-    if found.decisions:
-        what.append(counted(found.decisions, "decision"))
-    if anchors:
-        what.append(counted(anchors, "signed head"))
-    say(f"Verified {' and '.join(filter(None, [', '.join(what[:-1]), what[-1]]))}. Head: {found.head}")
-    if found.unchecked:
-        few = list(found.unchecked.items())[:SHOWN]
-        others = f" and {counted(len(found.unchecked) - SHOWN, 'more')}" if len(found.unchecked) > SHOWN else ""
-        say(f"{counted(len(found.unchecked), 'decision')} could not be made again, only compared with its receipts:")
-        print_sentences([*(f"event {seq}: {why}" for seq, why in few), *([others.strip()] if others else [])])

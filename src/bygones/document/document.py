@@ -252,6 +252,10 @@ class Document:
     label: str = ""
     title: str = ""
 
+    def and_also(self, blocks: Sequence[Block]) -> Document:
+        """The document with more at its end."""
+        return Document(self.headline, [*self.blocks, *blocks], self.label)
+
 
 class Answer(ABC):
     """Something that people read, in a notebook as soon as it is the last line of a cell."""

@@ -87,7 +87,7 @@ def _block(block: Block) -> str:
         case Table():
             return _table(block)
         case Command(purpose, line):
-            return f'<div style="margin:.4em 0">{escaped(purpose)}:<br><code>{escaped(line)}</code></div>'
+            return f'<div style="margin:.4em 0">{escaped(purpose)}:<div><code>{escaped(line)}</code></div></div>'
         case OneOf(_, tables):
             return "".join(map(_table, tables.values()))
         case Section() if block.is_for_pages:

@@ -1,4 +1,4 @@
-"""A fairness memory between decisions: rules, an append-only list of events, and everybody's standing at any instant.
+"""A fairness memory between decisions: rules, an append-only list of events, and the standing at any instant.
 
 For example:
 

@@ -62,12 +62,14 @@ def read_entries(path: Path, agent: str = "agent", time: str = "time", amount: s
 
 
 def _amount_column(path: Path, row: dict[str, str]) -> str:
-    """Where the amounts are if nobody says so."""
+    """The column of the amounts if none is named."""
     names = [name for name in ("amount", "utility") if name in row]
     if len(names) == 1:
         return names[0]
-    found = "both" if names else ", ".join(map(repr, row))
-    raise ValueError(f"{path} must have one column 'amount' or 'utility', found {found}: name the column with --amount")
+    columns = "both" if names else ", ".join(map(repr, row))
+    raise ValueError(
+        f"{path} must have one column 'amount' or 'utility', found {columns}: name the column with --amount"
+    )
 
 
 def write_events(file: TextIO, events: Iterable[tuple[Event, bytes]]) -> None:
@@ -95,7 +97,7 @@ def plan_csv(turns: Sequence[PlannedTurn], zone: str) -> str:
 def plan_ics(turns: Sequence[PlannedTurn], zone: str, name: str) -> bytes:
     """The turns as a calendar: whole days where the plan has no times, else an hour each from their time on.
 
-    A turn has the same identity in every export, whoever takes it, so that a calendar replaces it rather than adding
+    A turn has the same identity in every export, even with another agent, and a calendar replaces it instead of adding
     another.
     """
     with needed_by("a calendar"):

@@ -1,22 +1,26 @@
-"""What each newcomer rule would mean for a newcomer over the next decisions.
+"""Forecasts of the next decisions for a newcomer, one for each newcomer rule.
 
-The forecast assumes that places worth the same to everybody are handed out again and again, and that everybody present
-asks for one; of burdens, that everybody present can carry one. Whoever starts with zero then receives, or carries, more
-than their share until they have caught up: welcome where it is goods, not where it is burdens.
+The forecast assumes that places worth the same to everyone are assigned again and again, and that every agent present
+asks for one. For burdens, it assumes that every agent present can take one. A newcomer who starts with zero gets more
+than their share until they have caught up. That is welcome for goods and unwelcome for burdens.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bygones._arrays import check_between, check_count
+from bygones._text import counted
 from bygones.allocation import ChooseK, allocate
+from bygones.document.document import Cell, Column, Document, Table
+from bygones.kinds import words
 from bygones.ledger.actions.decisions import memory_of
-from bygones.ledger.model.rules import NEWCOMER_RULES, check_entitlement, check_newcomers
+from bygones.ledger.model.rules import NEWCOMER_RULES, Rules, check_entitlement, check_newcomers
 from bygones.ledger.model.standing import Standing, newcomer_start
 from bygones.ledger.model.times import UNITS, duration
 from bygones.memory import MemoryState
@@ -67,13 +71,13 @@ def foresee(
     """The next decisions if an agent joined now under this rule.
 
     Args:
-        stood: where everybody stands now.
+        stood: the standing now.
         rule: the newcomer rule.
         agent: who would join; must not be present.
         decisions: how many decisions to forecast.
         every: the time between two of them.
         places: how many are served each time.
-        worth: what a place is worth.
+        worth: the worth of a place.
         entitlement: the newcomer's.
         seed: draws among ties.
     """
@@ -83,7 +87,7 @@ def foresee(
     check_entitlement(entitlement, agent, stood.rules.kind)
     status = dict(zip(stood.names, stood.status, strict=True)).get(agent, "away")
     if status != "away":
-        raise ValueError(f"agent must be somebody who has not joined yet, got {agent!r}, who is {status}")
+        raise ValueError(f"agent must be someone who has not joined yet, got {agent!r}, who is {status}")
     if not stood.rules.fades_alike:
         raise ValueError(
             f"newcomer rules can be compared only with one half-life for all agents and no cap, got "
@@ -110,3 +114,18 @@ def foresee(
     history = np.array(remembered)
     others = history[:, :-1].mean(axis=1) if len(present) else np.zeros(len(history))
     return Forecast(rule, start, np.array(received), history[:, -1], others)
+
+
+def forecasts_document(agent: str, forecasts: Sequence[Forecast], entitled: float, rules: Rules) -> Document:
+    """The outcome of each newcomer rule, next to the newcomer's fair share."""
+    word, thing = words(rules.kind), rules.handed_out
+    columns = [
+        Column("newcomer rule"), Column(thing.with_unit("starts with")),
+        Column(thing.with_unit(f"would {word.receive}"), measure="total"),
+        Column(thing.with_unit("fair share"), measure="total"),
+    ]  # fmt: skip
+    rows: list[list[Cell]] = [[each.rule, each.start, float(each.received[-1]), entitled] for each in forecasts]
+    chosen = frozenset(i for i, each in enumerate(forecasts) if each.rule == rules.newcomers)
+    note = f"Fair share: the {word.share} in these decisions.{' The arrow marks the rule in force.' if chosen else ''}"
+    decisions = counted(len(forecasts[0].received) - 1, "decision")
+    return Document(f"{agent} over the next {decisions}", [Table("", columns, rows, chosen, note)], "Forecast")

@@ -13,7 +13,7 @@ rule changes can. What a newcomer starts with is computed when the join takes ef
 from what is known then; it is recorded, and stays.
 
 A decision is made at its own time and sees what is in effect then. It cannot be earlier than anything received or
-decided so far, so that it takes everything into account; `redecide` decides a past period again.
+decided so far, so it takes everything into account. `redecide` decides a past period again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from bygones.ledger.storage.transaction import Recorder, Transaction, begin
 
 
 class Ledger(Readable):
-    """Rules and an append-only list of events, from which everybody's standing at any instant follows."""
+    """Rules and an append-only list of events, from which the standing at any instant follows."""
 
     def __init__(self, store: Store, author: str | None = None) -> None:
         super().__init__(store)
@@ -145,11 +145,11 @@ class Ledger(Readable):
         )
 
     def leave(self, agent: str, *, at: When | None = None, note: str = "", key: str | None = None) -> Event:
-        """An agent leaves; what is remembered of them continues to fade."""
+        """An agent leaves; their recent total continues to fade."""
         return self._take_part("leave", agent, at, note, key)
 
     def hold(self, agent: str, *, at: When | None = None, note: str = "", key: str | None = None) -> Event:
-        """An agent goes on hold: they take no part in decisions, and their past stops fading if the rules say so."""
+        """An agent goes on hold: they take no part in decisions, and the rules may stop the fading of their past."""
         return self._take_part("hold", agent, at, note, key)
 
     def resume(self, agent: str, *, at: When | None = None, note: str = "", key: str | None = None) -> Event:
@@ -210,7 +210,7 @@ class Ledger(Readable):
     def offset(
         self, agent: str, amount: float, *, at: When | None = None, note: str = "", key: str | None = None
     ) -> Event:
-        """Adds an amount to what is remembered of an agent, without changing what was received; it may be negative."""
+        """Adds an amount to an agent's recent total, without changing the total received; it may be negative."""
         entry = Entry(agent, amount, at, note)
         return self._recorder.once(
             key,
@@ -247,8 +247,8 @@ class Ledger(Readable):
     def void(self, seq: int, *, note: str = "", key: str | None = None) -> Event:
         """Makes event `seq` void: from here on everything reads as if it had not been recorded.
 
-        With a decision, what was received through it is void too; with an amount, its corrections. To void a void puts
-        the event back in effect. What would leave the ledger without sense is refused.
+        With a decision, the amounts received through it are void too; with an amount, its corrections. To void a void
+        puts the event back in effect. What would leave the ledger without sense is refused.
         """
         return self._recorder.once(
             key,
@@ -274,13 +274,13 @@ class Ledger(Readable):
         )
 
     def decide(self, request: Problem, *, at: When | None = None, note: str = "", key: str | None = None) -> Proposal:
-        """Proposes and accepts in one transaction, so that no two decisions use the same standing.
+        """Proposes and accepts in one transaction: two decisions never use the same standing.
 
-        With a key that was used for the same request, nothing is decided: it returns what was decided then.
+        With a key that was used for the same request, nothing is decided: it returns that decision.
         """
 
         def act(tx: Transaction) -> Proposal:
-            # At the instant at which it is recorded, so that nothing of it waits for the next transaction.
+            # At the instant at which it is recorded: nothing of it waits for the next transaction.
             proposed = decisions.propose(tx.connection, tx.head, request, at, tx.recorded)
             decisions.accept(tx, proposed, note)
             return proposed
@@ -301,11 +301,11 @@ class Ledger(Readable):
         note: str = "",
         key: str | None = None,
     ) -> list[Redecision]:
-        """Decides a past period again, with what is known now.
+        """Decides a past period again with today's knowledge.
 
         Of the decisions from `start` until before `end`, by default until now, those that would now be different become
-        void and are made again; later ones are only compared. Every decision keeps its lot, so that one for which
-        nothing has changed stays as it is.
+        void and are made again; later ones are only compared. Every decision keeps its lot, and a decision for which
+        nothing has changed stays.
 
         Args:
             start: the first instant of the period.
@@ -333,5 +333,5 @@ class Ledger(Readable):
 
     @property
     def plans(self) -> Plans:
-        """What is planned for dates ahead."""
+        """The plans for dates ahead."""
         return Plans(self._recorder)

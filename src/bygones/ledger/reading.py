@@ -10,12 +10,12 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from bygones._text import check_text
+from bygones.ledger.actions.accounts import EventAccount, account_of, committing
 from bygones.ledger.actions.explanations import (
     Contribution,
     LaterChange,
     changes_since,
     contributions,
-    made_again,
     owed_since,
 )
 from bygones.ledger.actions.imports import Preview, preview
@@ -25,12 +25,12 @@ from bygones.ledger.model.rules import Change, RuleBook, Rules
 from bygones.ledger.model.standing import Standing
 from bygones.ledger.model.times import When
 from bygones.ledger.proof.verification import Verification, verify
-from bygones.ledger.storage import draw_table, keys, revisions, rows, schema, timeline
+from bygones.ledger.storage import keys, revisions, rows, schema, timeline
 from bygones.ledger.storage.store import Store
 
 
 class _Asked(NamedTuple):
-    """What a question is about: the ledger, its rules, an instant, and the last event that counts if not all do."""
+    """The terms of a question: the ledger, its rules, an instant, and the last event that counts if not all do."""
 
     connection: sa.Connection
     book: RuleBook
@@ -60,13 +60,13 @@ class Readable:
     def standing(
         self, at: When | None = None, *, as_recorded: When | None = None, before: int | None = None
     ) -> Standing:
-        """Where everybody stands at an instant, past or future, by default now.
+        """The standing at an instant, past or future, by default now.
 
         Args:
             at: the instant.
-            as_recorded: count only what had been recorded by this instant, as if it had been asked then.
-            before: count only what had been recorded before the event with this number; `at` is then by default the
-                time of that event, so that the result is what a decision saw.
+            as_recorded: count only the events recorded by this instant, as if you had asked then.
+            before: count only the events recorded before the one with this number; `at` is then by default the
+                time of that event, and the result is the standing on which a decision was based.
         """
         with self._asked(at, as_recorded, before) as asked:
             return timeline.standing(*asked)
@@ -74,7 +74,7 @@ class Readable:
     def outlook(
         self, until: When, at: When | None = None, *, as_recorded: When | None = None, before: int | None = None
     ) -> Standing:
-        """Where everybody stands at a later instant if nothing is received after `at`, by default now."""
+        """The standing at a later instant if nothing is received after `at`, by default now."""
         with self._asked(at, as_recorded, before) as (connection, book, time, head):
             return timeline.outlook(connection, book, time, book.instant(until, "until"), head)
 
@@ -84,7 +84,7 @@ class Readable:
             return owed_since(connection, book, time)
 
     def contributions(self, agent: str, at: When | None = None) -> list[Contribution]:
-        """What an agent's remembered utility consists of, the largest part first."""
+        """The parts of an agent's recent total, the largest first."""
         name = check_text("agent", agent, empty=False)
         with self._asked(at) as (connection, book, time, _):
             return contributions(connection, book, time, name)
@@ -110,7 +110,7 @@ class Readable:
             return rows.load_event(connection, seq)
 
     def told(self, decision: Event) -> Told:
-        """What a recorded decision or plan gave, and why, from what had been recorded before it."""
+        """The assignments of a recorded decision or plan and their reasons, from the events before it."""
         with self._store.reading() as connection:
             return told(connection, decision)
 
@@ -125,26 +125,25 @@ class Readable:
             return asked.book.zone
 
     def with_key(self, key: str) -> list[Event]:
-        """What was recorded with this key; empty if nothing was."""
+        """The events recorded with this key; empty if there are none."""
         with self._store.reading() as connection:
             return keys.events_of(connection, keys.check_key(key))
 
     def changes_since(self, event: Event) -> list[LaterChange]:
-        """The later events that change this one, or what was received through it: corrections and swaps."""
+        """The later events that change this one, or the amounts received through it: corrections and swaps."""
         with self._store.reading() as connection:
             return changes_since(connection, event)
 
-    def made_again(self, decision: Event) -> Event | None:
-        """The decision that was made in place of this one and counts instead, or None."""
-        with self._store.reading() as connection:
-            return made_again(connection, decision)
+    def account(self, seq: int) -> EventAccount:
+        """The account of one event: the entry, the reasons of a decision, and later changes."""
+        with self._asked() as (connection, book, _, _):
+            event = rows.load_event(connection, seq)
+            return account_of(connection, book.at(max(event.time, book.began)), book.zone, seq)
 
     def committing(self, decision: Event) -> Event | None:
         """The event that had committed to the draw of a decision, or None."""
-        drawn = (decision.details or {}).get("draw") or {}
         with self._store.reading() as connection:
-            seq = drawn.get("committed_in") or draw_table.published_in(connection, drawn.get("number"))
-            return None if seq is None else rows.load_event(connection, seq)
+            return committing(connection, decision)
 
     def decisions_at(self, at: When) -> list[int]:
         """The numbers of the decisions of one instant that count."""
@@ -154,7 +153,7 @@ class Readable:
             return list(connection.execute(sa.select(table.c.seq).where(*decided).order_by(table.c.seq)).scalars())
 
     def joined_before(self, join: Event) -> bool:
-        """Whether the agent who joins with this event had joined before, so that it returns."""
+        """Whether the agent who joins with this event had joined before, and returns."""
         table, agents = schema.events, schema.agents
         earlier = [agents.c.name == join.agent, table.c.kind == "join", table.c.seq < join.seq, revisions.in_effect()]
         query = sa.select(table.c.seq).join_from(table, agents, table.c.agent == agents.c.id).where(*earlier)
@@ -198,12 +197,12 @@ class Readable:
     def _asked(
         self, at: When | None = None, as_recorded: When | None = None, before: int | None = None
     ) -> Iterator[_Asked]:
-        """The ledger at one moment, and what is asked of it: the instant, by default now, and what is known then."""
+        """The ledger at one moment and the terms of a question: an instant, by default now, and the events counted."""
         with self._store.reading() as connection:
             head = connection.execute(sa.select(schema.ledger.c.rules, schema.ledger.c.head)).one()
             book, table, known_by, last = rows.load_book(head.rules), schema.events, None, None
             if as_recorded is not None and before is not None:
-                raise ValueError("as_recorded and before say the same in two ways: give only one of them")
+                raise ValueError("as_recorded and before have the same purpose: give only one of them")
             time = None if at is None else book.instant(at)
             if before is not None:
                 if not 1 < before <= head.head:

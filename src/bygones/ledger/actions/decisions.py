@@ -111,7 +111,7 @@ class Proposal(Answer):
             for member in self.members
         ]
         when = day_in_words(stood.at, stood.zone)
-        return Explanation(self.allocation, Circumstances(asking, last, when, stood.rules.memory_sentence, usual))
+        return Explanation(self.allocation, Circumstances(asking, last, when, stood.rules.memory_sentence, usual, True))
 
     def document(self) -> Document:
         """The decision and its reasons, as people read them."""
@@ -126,7 +126,7 @@ class Proposal(Answer):
         status = dict(zip(self.standing.names, self.standing.status, strict=True))
         if status.get(agent, PRESENT) != PRESENT:
             return f"{agent} was {status[agent]}."
-        return why_not(self.explanation, agent)
+        return why_not(self.explanation.compared, agent)
 
     def details(self) -> dict[str, Any]:
         """What a ledger stores of the decision."""

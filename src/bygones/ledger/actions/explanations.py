@@ -1,29 +1,39 @@
-"""Questions that need the events again: what a standing consists of, since when it is so, and what came later."""
+"""Questions that need the events again: the parts of a standing, since when it holds, and later changes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
 
+from bygones._text import amount, capitalized
+from bygones.document.document import Block, Cell, Column, Document, Faint, Share, Table
+from bygones.kinds import words
 from bygones.ledger.model import fold
-from bygones.ledger.model.events import AMOUNTS, DECISIONS, RECEIVED, Event, counted
+from bygones.ledger.model.events import AMOUNTS, DECISIONS, LARGEST, RECEIVED, Event, counted, is_counted
 from bygones.ledger.model.fold import Facts
 from bygones.ledger.model.owed_since import DailyWatch, Watch
-from bygones.ledger.model.rules import RuleBook
+from bygones.ledger.model.rules import RuleBook, Rules
+from bygones.ledger.model.times import day
 from bygones.ledger.storage import derived, revisions, rows, schema, timeline
 from bygones.ledger.storage.revisions import in_effect
 from bygones.ledger.storage.timeline import Known
 
 CAP = "cap"
-"""In place of a kind of event: what was lost because it was above the cap."""
+"""In place of a kind of event: the amount lost because it was above the cap."""
+
+
+BEYOND = (
+    f"An amount beyond {LARGEST:g}, which only an earlier version could record, does not count: correct it to what it "
+    "should have been."
+)
 
 
 class Contribution(NamedTuple):
-    """What is still remembered of one event: `counts`, its `amount` times its `weight` by now."""
+    """The part of one event that still counts: `counts`, its `amount` times its `weight` by now."""
 
     seq: int
     kind: str
@@ -34,8 +44,34 @@ class Contribution(NamedTuple):
     note: str
 
 
+def contributions_document(agent: str, parts: Sequence[Contribution], rules: Rules, zone: str) -> Document:
+    """An agent's recent total, event by event."""
+    word, thing, total = words(rules.kind), rules.handed_out, math.fsum(part.counts for part in parts)
+    columns = [
+        Column("event"), Column("kind"), Column("day"), Column(thing.with_unit("amount"), gives_way=2, measure="total"),
+        Column("still counts", gives_way=1), Column(thing.with_unit("recent"), measure="total"),
+        Column("note", gives_way=3, folds=True),
+    ]  # fmt: skip
+    rows: list[list[Cell]] = [
+        [
+            part.seq or None,
+            word.received if part.kind in RECEIVED else part.kind,
+            day(part.time, zone),
+            part.amount if is_counted(part.amount) else Faint(f"{part.amount:.6g} (too large to count)"),
+            Share(part.weight),
+            part.counts,
+            part.note,
+        ]
+        for part in parts
+    ]
+    blocks: list[Block] = [Table("", columns, rows).without_empty(), f"{rules.memory_sentence} Days are in {zone}."]
+    if not all(is_counted(part.amount) for part in parts):
+        blocks.append(BEYOND)
+    return Document(f"{capitalized(word.recent)} of {agent}: {thing.with_unit(amount(total))}.", blocks, "Record")
+
+
 def contributions(connection: sa.Connection, book: RuleBook, at: int, agent: str) -> list[Contribution]:
-    """The events of an agent up to an instant with what is still remembered of each, the largest first."""
+    """The events of an agent up to an instant with the part of each that still counts, the largest first."""
     changes = rows.participation_of(connection, [agent])
     if not changes:
         raise rows.unknown_agent(agent, rows.load_names(connection))
@@ -53,9 +89,8 @@ def contributions(connection: sa.Connection, book: RuleBook, at: int, agent: str
     weights = fold.remembered(fold.add(alone, book, units), book, at).tolist()
     parts = []
     for event, weight in zip(events, weights, strict=True):
-        amount = event.amount or 0.0
-        counts = counted(amount) * weight
-        parts.append(Contribution(event.seq, event.kind, event.time, amount, weight, counts, event.note))
+        size = event.amount or 0.0
+        parts.append(Contribution(event.seq, event.kind, event.time, size, weight, counted(size) * weight, event.note))
     parts.sort(key=lambda part: (-abs(part.counts), part.seq))
     if book.at(at).cap is not None:
         stood = timeline.standing(connection, book, at)
@@ -99,11 +134,11 @@ def _in_order(connection: sa.Connection, known: Known, at: int) -> Iterator[Fact
 
 
 class LaterChange(NamedTuple):
-    """A later event that changes what an earlier one says.
+    """A later event that changes an earlier one.
 
     Attributes:
         event: the later event.
-        changed: the event it changes: the earlier one, or what was received through it.
+        changed: the event it changes: the earlier one, or an amount received through it.
         was: the amount that counted before, None where there is none.
         now: the amount that counts since, None where there is none.
     """
@@ -136,7 +171,7 @@ def changes_since(connection: sa.Connection, event: Event) -> list[LaterChange]:
     direct = _referring(connection, [event.seq])
     if event.kind not in DECISIONS:
         return _of(connection, event, direct)
-    # What was received through a decision was recorded with it. What came later changes it, as a swap does.
+    # The amounts received through a decision were recorded with it. Later events change them, as a swap does.
     receipts = [each for each in direct if each.kind in RECEIVED and not derived.linked(connection, "takes", each.seq)]
     changes = [LaterChange(each, event, None, None) for each in direct if each not in receipts]
     later = _referring(connection, [each.seq for each in receipts])

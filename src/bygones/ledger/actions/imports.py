@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from bygones._names import groups_alike, quoted
-from bygones._text import check_text, counted, listed
+from bygones._text import capitalized, check_text, counted, listed
+from bygones.document.document import Answer, Block, Cell, Column, Document, Table
 from bygones.ledger.actions.records import amounts, check_distinct, correct_all, name_of
 from bygones.ledger.model.events import Entry, Event, load_details
 from bygones.ledger.model.rules import RuleBook
-from bygones.ledger.model.times import iso
+from bygones.ledger.model.times import day, iso
 from bygones.ledger.storage import derived, dialects, keys, revisions, rows, schema
 from bygones.ledger.storage.revisions import in_effect
 from bygones.ledger.storage.transaction import Transaction
@@ -44,14 +45,15 @@ class Share(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Preview:
+class Preview(Answer):
     """What an import would record.
 
     Attributes:
         shares: by agent, in the order of the table.
         there: the rows, counted from 0, of which the ledger has an equal agent, time and amount already.
         repeated: the rows that are in the table before, with an equal agent, time and amount.
-        near: groups of names that are nearly the same, each with somebody who is new.
+        near: groups of names that are nearly the same, each with a new agent.
+        zone: the time zone in which days begin.
         where: where each of the repeated rows was read, if that is known.
     """
 
@@ -59,12 +61,43 @@ class Preview:
     there: tuple[int, ...]
     repeated: tuple[int, ...]
     near: tuple[tuple[str, ...], ...]
+    zone: str
     where: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
         """The number of rows."""
         return sum(share.rows for share in self.shares)
+
+    def document(self) -> Document:
+        """What an import would record, and what looks like a mistake."""
+        columns = [
+            Column("agent", folds=True),
+            Column("rows"),
+            Column("first"),
+            Column("last"),
+            Column("sum"),
+            Column(""),
+        ]
+        rows: list[list[Cell]] = [
+            [
+                share.agent,
+                share.rows,
+                day(share.first, self.zone),
+                day(share.last, self.zone),
+                share.total,
+                "" if share.known else "new",
+            ]
+            for share in self.shares
+        ]
+        warnings = [self.repetition(), *(f"{capitalized(warning)}." for warning in self.warnings())]
+        blocks: list[Block] = [
+            Table("", columns, rows).without_empty(),
+            *filter(None, warnings),
+            "Nothing was recorded.",
+        ]
+        rows_of = f"{counted(self.rows, 'row')} of {counted(len(self.shares), 'agent')}"
+        return Document(f"Would record {rows_of}", blocks, "Import")
 
     def warnings(self) -> list[str]:
         """What looks like a mistake, in sentences."""
@@ -113,7 +146,7 @@ class Preview:
 
 
 def preview(connection: sa.Connection, book: RuleBook, entries: Sequence[Entry], *, join: bool = False) -> Preview:
-    """What these entries would record. Whoever is new is refused, unless they are to join."""
+    """A preview of these entries. New agents are refused, unless they are to join."""
     names = [check_text(name_of(i, entries, "agent"), entry.agent, empty=False) for i, entry in enumerate(entries)]
     times = [
         0 if each.at is None else book.instant(each.at, name_of(i, entries, "at")) for i, each in enumerate(entries)
@@ -121,20 +154,20 @@ def preview(connection: sa.Connection, book: RuleBook, entries: Sequence[Entry],
     by_agent: dict[str, list[int]] = {}
     for row, name in enumerate(names):
         by_agent.setdefault(name, []).append(row)
-    everybody = connection.execute(sa.select(schema.agents.c.name)).scalars().all()
-    known = set(everybody)
+    members = connection.execute(sa.select(schema.agents.c.name)).scalars().all()
+    known = set(members)
     new = [name for name in by_agent if name not in known]
-    near = tuple(tuple(group) for group in groups_alike([*everybody, *new]) if set(group) & set(new))
+    near = tuple(tuple(group) for group in groups_alike([*members, *new]) if set(group) & set(new))
     if new and not join:
         raise _unknown(new, near)
     shares = []
     for name, its in by_agent.items():
         when, total = [times[row] for row in its], sum(float(entries[row].amount) for row in its)
         shares.append(Share(name, len(its), min(when), max(when), total, name in known))
-    found = [(name, time, float(entry.amount)) for name, time, entry in zip(names, times, entries, strict=True)]
+    facts = [(name, time, float(entry.amount)) for name, time, entry in zip(names, times, entries, strict=True)]
     left, seen = _there(connection, min(times, default=0), max(times, default=0)), set()
     there, repeated = [], []
-    for row, each in enumerate(found):
+    for row, each in enumerate(facts):
         if entries[row].key is None and left[each] > 0:
             left[each] -= 1
             there.append(row)
@@ -142,15 +175,15 @@ def preview(connection: sa.Connection, book: RuleBook, entries: Sequence[Entry],
             repeated.append(row)
         seen.add(each)
     where = tuple(entries[row].where for row in repeated)
-    return Preview(tuple(shares), tuple(there), tuple(repeated), near, where)
+    return Preview(tuple(shares), tuple(there), tuple(repeated), near, book.zone, where)
 
 
 def record(
     tx: Transaction, entries: Sequence[Entry], *, join: bool, distinct: bool, again: bool, source: str
 ) -> list[Event]:
-    """Records many utilities; those that have keys of their own and were recorded before are returned as they are.
+    """Records many utilities; those that have keys of their own and were recorded before are returned unchanged.
 
-    Whether the ledger has them already is looked up in the same transaction, so that of two imports at once one waits.
+    Whether the ledger has them already is looked up in the same transaction: of two imports at once, one waits.
     """
     known = keys.recorded_entries(tx.connection, entries, tx.book.instant)
     new = [entry for entry in entries if entry.key is None or keys.check_key(entry.key) not in known]
@@ -163,12 +196,12 @@ def record(
     written = iter(amounts(tx, "received", new, join=join))
     if source:
         tx.together(source=source)
-    # In the order of the entries, what was recorded before in its place.
+    # In the order of the entries, each event that was recorded before in its place.
     return [known.get(str(entry.key)) or next(written) for entry in entries]
 
 
 def asked(entries: Sequence[Entry], book: RuleBook) -> list[Any]:
-    """What is asked for, for a key of all entries together."""
+    """The request of a key for all entries together."""
     return [
         "record",
         None,
@@ -177,7 +210,7 @@ def asked(entries: Sequence[Entry], book: RuleBook) -> list[Any]:
 
 
 class Import(NamedTuple):
-    """What was imported together: the first and the last event, and where it came from."""
+    """The events imported together: the first and the last event, and where it came from."""
 
     first: int
     last: int
@@ -185,7 +218,7 @@ class Import(NamedTuple):
 
 
 def undo(tx: Transaction, seq: int, note: str) -> list[Event]:
-    """Takes back everything that was imported together with this event, whoever has taken it over by now."""
+    """Takes back everything that was imported together with this event, also from agents who have taken a turn over."""
     imports = _imports(tx.connection)
     mine = next((each for each in imports if each.first <= seq <= each.last), None)
     if mine is None:
@@ -243,8 +276,8 @@ def _imports(connection: sa.Connection) -> list[Import]:
     """All imports."""
     links, events = schema.links, schema.events
     query = sa.select(links.c.event, links.c.other, events.c.details).join(events, events.c.seq == links.c.event)
-    found = connection.execute(query.where(links.c.kind == "import").order_by(links.c.event))
-    return [Import(seq, last, str(load_details(text)["batch"]["source"])) for seq, last, text in found]
+    batches = connection.execute(query.where(links.c.kind == "import").order_by(links.c.event))
+    return [Import(seq, last, str(load_details(text)["batch"]["source"])) for seq, last, text in batches]
 
 
 def _named(imports: Sequence[Import]) -> str:

@@ -61,7 +61,7 @@ def join(
         by_rule = fold.starts_at(known.agents, tx.book, time, joining)
         starts = [start.amount for start in by_rule]
         for name, start in zip(names, starts, strict=True):
-            if not abs(start) <= LARGEST:  # which a newcomer rule may make larger than anybody could record
+            if not abs(start) <= LARGEST:  # which a newcomer rule may make larger than any recorded amount
                 accepted = f"at most {LARGEST:g}: give a number to start with"
                 raise ValueError(f"{name!r} would start with {start:g}, which must be {accepted}")
     details = {START: rule} if is_ahead else None
@@ -127,7 +127,7 @@ def amounts(
 
 def correct(tx: Transaction, seq: int, amount: float, note: str) -> Event:
     """Says with what amount an event counts from here on."""
-    tx.finish()  # so that what this transaction has recorded so far is among the events
+    tx.finish()  # the events then include those of this transaction
     event = rows.load_event(tx.connection, seq, "to correct")
     if event.kind == "correction":
         raise ValueError(f"event {seq} is itself a correction: correct event {event.refers} instead")
@@ -179,7 +179,7 @@ def _voidable(tx: Transaction, seq: int, *, swapping: bool) -> Event:
     if since is not None:
         raise ValueError(f"event {seq} is already void, since event {since}")
     if seq == 1:
-        raise ValueError("event 1 says when the ledger began and by which rules: change the rules instead")
+        raise ValueError("event 1 has the beginning and the first rules of the ledger: change the rules instead")
     if not swapping:
         _check_not_swapped(tx.connection, event)
     if event.kind == "void" and event.refers is not None:
@@ -233,7 +233,7 @@ def _check_membership(connection: sa.Connection, seq: int, number: int) -> None:
     """Refuses to leave an agent with something that was received while they did not take part."""
     table = schema.events
     changes = timeline.load_participation(connection, [number]).get(number, ())
-    # What is planned for somebody who is away then can be decided again, unless they are nobody at all.
+    # A turn planned for an agent who is away then can be decided again, unless the agent is unknown.
     kinds = ("received", "offset") if changes else (*RECEIVED, "offset")
     query = sa.select(table.c.seq, table.c.time).where(table.c.agent == number, table.c.kind.in_(kinds), in_effect())
     amounts = connection.execute(query.order_by(table.c.time, table.c.seq))
@@ -252,15 +252,15 @@ def change_rules(tx: Transaction, time: int, settings: dict[str, Any], note: str
     if not settings:
         raise ValueError("a rule change must change at least one setting, got none")
     if "kind" in settings:
-        raise ValueError("kind cannot change, since it says what was recorded: make a ledger of the other kind")
+        raise ValueError("kind cannot change, since it defines the meaning of amounts: make a ledger of the other kind")
     after = tx.book.at(time).changed(settings)
     if after.memory != DISCOUNTED and not {"half_life", "half_lives"}.isdisjoint(settings):
         raise ValueError(f"a half-life has no effect with {after.memory}: change the memory to {DISCOUNTED} as well")
     if check_memory(settings.get("memory", after.memory))[1] is not None:
         settings = settings | {"half_life": after.half_life}
-    told = after.to_dict()
-    by_agent = {name: {agent: told[name].get(agent) for agent in settings.get(name, ())} for name in BY_AGENT}
-    settings = {name: by_agent.get(name, told[name]) for name in settings}
+    all_settings = after.to_dict()
+    by_agent = {name: {agent: all_settings[name].get(agent) for agent in settings.get(name, ())} for name in BY_AGENT}
+    settings = {name: by_agent.get(name, all_settings[name]) for name in settings}
     check_settings(settings)
     latest = _latest_after(tx, time)
     if latest is not None and any(name in settings for name in MEMORY_SETTINGS):
@@ -312,7 +312,7 @@ def _participation(tx: Transaction, names: Sequence[str]) -> dict[str, Participa
 
 
 def _check_nothing_after(tx: Transaction, name: str, time: int) -> None:
-    """Refuses to let an agent leave before something that it received; a turn ahead can go to somebody else."""
+    """Refuses to let an agent leave before something that it received; a turn ahead can go to another agent."""
     table = schema.events
     served = sa.and_(table.c.kind == "planned", table.c.time <= tx.recorded)
     counts = table.c.kind.in_(("received", "offset")) | served

@@ -1,1 +1,1 @@
-"""What a ledger says, apart from where it is kept: events, rules, who takes part, and the fold over them."""
+"""The contents of a ledger, apart from their storage: events, rules, who takes part, and the fold over them."""

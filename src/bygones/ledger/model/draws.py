@@ -1,4 +1,4 @@
-"""The draw between equally good choices: fixed before anybody knows who will ask, and checked by anybody afterwards.
+"""The draw between equally good choices: fixed before anyone knows who will ask, and open to checks afterwards.
 
 **Seeds.** When a ledger is made it draws one secret number and hashes it ten thousand times. The last hash is published
 in the ledger's first event. Draw number 1 reveals the hash before it, draw number 2 the one before that, and so on
@@ -6,18 +6,19 @@ backwards. Nobody can find a seed from those revealed before it, and nobody can 
 
     printf %s SEED | sha256sum
 
-of each seed is the seed before. Whoever decides has no part in it. The last draw of a chain publishes the next chain.
+of each seed is the seed before. The person who decides has no influence on it. The last draw of a chain publishes the
+next chain.
 
 **Lots.** With a seed each agent draws a lot, the hash of the seed and the agent's name, and of equals those with the
 smallest lots come first. A lot does not depend on who else asks, for how much, or at which minute. For dates of a plan
-the hash is also over the day, so that another date is another draw.
+the hash is also over the day, and another date is another draw.
 
 **Once.** A draw is used once. A decision that was made void was no decision, so the next one has its draw; a date that
 is planned again has the draw with which it was first planned; and a decision that is made again keeps its own. So
 drafting, moving or taking back draws nothing new.
 
-The secret is in the table `draws`: whoever can read the database can foresee draws. Version 2 drew a new seed for each
-decision, and its events are checked as they were made.
+The secret is in the table `draws`, and a person who can read the database can foresee draws. Version 2 drew a new seed
+for each decision, and its events are checked as they were made.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ class Commitments:
         """What is wrong with the draw of this event."""
         details = event.details or {}
         drawn = details.get("draw", {})
-        # A decision of version 2 that was made again had the draw of the first, and does not say so.
+        # A decision of version 2 that was made again had the draw of the first, without a record of it.
         problems = self._check(event, drawn) if "redecides" not in details or "number" in drawn else []
         if "number" in drawn and "seed" in drawn:
             self._seeds.setdefault(int(drawn["number"]), str(drawn["seed"]))

@@ -1,7 +1,7 @@
 """The events a ledger is made of, and the chain of hashes over them.
 
-Events are only ever appended. Each carries the SHA-256 of its predecessor's hash and its own text, so that whoever
-edits, removes or inserts an event later must change every hash after it; `verify` shows the first that does not fit.
+Events are only ever appended. Each has the SHA-256 of its predecessor's hash and its own text. An event that is edited,
+removed or inserted later changes every hash after it, and `verify` shows the first that does not fit.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ AMOUNTS = (*RECEIVED, "offset", "correction", "join")
 difference that corrects one of the others; what a newcomer starts with."""
 
 DECISIONS = ("decision", "plan")
-"""Kinds of event that say who gets what: a decision, or the plan for a date ahead."""
+"""Kinds of event that assign something: a decision, or the plan for a date ahead."""
 
 PARTICIPATION = ("join", "leave", "hold", "resume")
-"""Kinds of event that say when an agent takes part and when not."""
+"""Kinds of event with which an agent begins or ends to take part."""
 
 KINDS = ("rules", "decision", "received", "offset", "correction", *PARTICIPATION, "plan", "planned", "void")
 
 LARGEST = 1e15
 """The largest amount of an event, above or below zero.
 
-Bounds are wider than anybody's amounts, and narrow enough that no sum of them, however long the ledger, becomes
-infinite. The tables of a new ledger repeat them, so that no program can get around them."""
+Bounds are wider than all real amounts, and narrow enough that no sum of them, however long the ledger, becomes
+infinite. The tables of a new ledger repeat them, so no program can get around them."""
 
 LARGEST_CORRECTION = 2 * LARGEST
 """The largest correction, which takes an amount from one end to the other."""
@@ -54,10 +54,10 @@ class Event(NamedTuple):
         amount: the amount, for the kinds that have one.
         refers: the event that a correction corrects or that is void from here on, or the decision or plan through
             which something is received.
-        note: a remark by whoever recorded it.
+        note: a remark by the author.
         details: the settings of a rule change; a decision's or a plan's needs and reasons; what is planned, in words.
         author: who recorded it, as far as they said.
-        key: chosen by whoever recorded it, so that recording it again has no effect.
+        key: chosen by the author; recording the event again with it has no effect.
     """
 
     seq: int
@@ -80,7 +80,7 @@ class Event(NamedTuple):
 class Entry(NamedTuple):
     """Something received, or an offset, to be recorded; by default now. With a key it is recorded once only.
 
-    `where` says where it was read, such as a file and a row of it, for messages.
+    `where` is the place it was read from, such as a file and a row of it, for messages.
     """
 
     agent: str
@@ -112,7 +112,7 @@ def details_text(event: Event) -> str | None:
 def digest(previous: bytes, event: Event, details: str | None) -> bytes:
     """The hash of an event, its details as they are stored, that follows the event of hash `previous`.
 
-    What later versions added to an event is hashed where it is there, so that older events keep their hashes.
+    What later versions added to an event is hashed only where it is there, and older events keep their hashes.
     """
     *first, _, author, key = event
     added = {name: value for name, value in (("author", author), ("key", key)) if value}

@@ -36,7 +36,7 @@ NEVER = -1
 """In place of an instant, where there is none."""
 
 START = "start"
-"""In the details of somebody who joins ahead of time: the newcomer rule, or None for the one in force then."""
+"""In the details of an agent who joins ahead of time: the newcomer rule, or None for the one in force then."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Facts(NamedTuple):
         time: the instant.
         amount: the amount that counts, corrections included; 0 where there is none.
         is_received: whether the amount was truly received, or only counts as remembered.
-        is_change: whether somebody joins, leaves, goes on hold or resumes, or a rule changes.
+        is_change: whether an agent joins, leaves, goes on hold or resumes, or a rule changes.
     """
 
     who: np.ndarray
@@ -135,7 +135,7 @@ class Facts(NamedTuple):
 
 
 class Joining(NamedTuple):
-    """Somebody joins, and their start is not known before that instant.
+    """An agent joins, and their start is not known before that instant.
 
     Attributes:
         time: the instant.
@@ -151,7 +151,7 @@ class Joining(NamedTuple):
 
 
 class Start(NamedTuple):
-    """The amount with which somebody starts, beyond what is still remembered of them; never below zero."""
+    """The amount with which an agent starts, in addition to their recent total; never below zero."""
 
     joining: Joining
     amount: float
@@ -170,10 +170,10 @@ def fold(
     joining: Sequence[Joining] = (),
     given: Callable[[Start], float] = lambda start: start.amount,
 ) -> tuple[Snapshot, list[Start]]:
-    """The snapshot with what happens between two instants, and the starts of those who join by a rule meanwhile.
+    """The snapshot with what happens between two instants, and the starts of agents who join by a rule in between.
 
-    Facts are asked for up to each instant at which somebody joins, in the order of time. `given` returns the amount
-    that somebody was really given to start with, where that is known.
+    Facts are asked for up to each instant at which an agent joins, in the order of time. `given` returns the amount
+    that the agent was really given to start with, where that is known.
     """
     starts: list[Start] = []
     row_of = {name: row for row, name in enumerate(agents.names)} if joining else {}
@@ -215,7 +215,7 @@ def starts_at(agents: Snapshot, book: RuleBook, time: int, joining: Sequence[Joi
 
 
 def newcomer_starts(rule: str, remembered: np.ndarray, entitlements: np.ndarray, joining: np.ndarray) -> np.ndarray:
-    """The remembered utilities with which newcomers of these entitlements start, given those of everybody present.
+    """The remembered utilities with which newcomers of these entitlements start, given those of the agents present.
 
     If nobody is present they start with zero, unless the rule is a number.
     """
@@ -300,7 +300,7 @@ def check_sums(names: Sequence[str], *sums: np.ndarray) -> None:
     if len(beyond):
         raise ValueError(
             f"what is known of {names[beyond[0]]!r} is not a finite number, since an earlier version recorded amounts "
-            f"beyond {LARGEST:g}: `bygones ledger verify` says which, and what to do"
+            f"beyond {LARGEST:g}: `bygones ledger verify` lists them, and explains what to do"
         )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from bygones._arrays import check_between, check_one_of
 from bygones._registry import no_imports
-from bygones._text import check_text, listed
+from bygones._text import listed
 from bygones._times import check_zone
 from bygones.allocation.decide import Rule
 from bygones.allocation.objective import check_form
@@ -20,7 +20,7 @@ from bygones.allocation.pricing import price_form
 from bygones.allocation.problem_contract import Given, Problem
 from bygones.allocation.problems import in_words as what_each_gets
 from bygones.allocation.reports import Reports
-from bygones.kinds import Kind, Thing, check_kind
+from bygones.kinds import Kind, Thing, check_kind, check_word
 from bygones.ledger.model import times
 from bygones.ledger.model.events import LARGEST
 from bygones.ledger.model.participation import Participation
@@ -41,9 +41,6 @@ NEWCOMER_RULES = ("zero", "mean", "median", "entitled share")
 
 ENTITLEMENTS = (1e-9, 1e9)
 """The smallest and the largest entitlement; of burdens 0 as well."""
-
-LONGEST_WORD = 40
-"""The most characters of the word for what is handed out, and of its unit."""
 
 HALF_LIVES = (1.0, 1000 * UNITS["y"])
 """The shortest and the longest half-life in seconds, if anything fades at all."""
@@ -138,10 +135,7 @@ class Rules:
         object.__setattr__(self, "welfare", str(welfare))
         object.__setattr__(self, "newcomers", check_newcomers(self.newcomers))
         for name in ("thing", "unit"):
-            text = check_text(name, getattr(self, name))
-            if len(text) > LONGEST_WORD:
-                raise ValueError(f"{name} must have at most {LONGEST_WORD} characters, got {text!r}")
-            object.__setattr__(self, name, text)
+            object.__setattr__(self, name, check_word(name, getattr(self, name)))
         if not isinstance(self.hold_stops_clock, bool):
             raise ValueError(f"hold_stops_clock must be true or false, got {self.hold_stops_clock!r}")
         given = dict(self.entitlements).items()

@@ -1,4 +1,4 @@
-r"""Where everybody stands at one instant, and what newcomers start with.
+r"""The standing of all agents at one instant, and the starting amounts of newcomers.
 
 Of all that is remembered, agent $i$ is entitled to the share $w_i/\sum_j w_j$ among those present. The agent is owed
 the difference,
@@ -8,33 +8,36 @@ $$ \text{owed}_i = \frac{w_i}{\sum_j w_j}\sum_j Z_j - Z_i , $$
 if it is above zero, and ahead by it if it is below zero. Over those present it sums to zero. Agents on hold or away
 are left out.
 
-Agents are compared *per unit* of entitlement: whoever is owed most per unit, $\text{owed}_i/w_i = \bar Z - Z_i/w_i$,
-has the least remembered per unit, and comes before the others in standings, decisions and audits alike.
+Agents are compared *per unit* of entitlement: the agent who is owed most per unit, $\text{owed}_i/w_i = \bar Z -
+Z_i/w_i$, has the least remembered per unit, and comes before the others in standings, decisions and audits alike.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from bygones._text import amount, counted
-from bygones.document.document import Answer, Bar, Cell, Document, Table
+from bygones._text import amount, counted, decimals_of, listed
+from bygones.document.document import Answer, Bar, Cell, Column, Document, Faint, Signed, Table
 from bygones.kinds import words
 from bygones.ledger.model import fold
 from bygones.ledger.model.fold import NEVER, Snapshot
 from bygones.ledger.model.participation import PRESENT, status
 from bygones.ledger.model.rules import RuleBook, Rules
-from bygones.ledger.model.times import day, iso, named
+from bygones.ledger.model.times import iso, named, short_day
+
+LEVEL = 5e-4
+"""Who is owed less than this is level: nobody acts on so little."""
 
 
 @dataclass(frozen=True, repr=False)
 class Standing(Answer):
-    """Where everybody stands at one instant, one entry per agent.
+    """The standing at one instant, one entry per agent.
 
     Attributes:
         at: the instant.
@@ -69,48 +72,78 @@ class Standing(Answer):
     def __repr__(self) -> str:
         return f"<Standing of {counted(len(self), 'agent')} at {named(self.at, self.zone)}>"
 
-    def document(self) -> Document:
-        """The standing as people read it."""
-        title = f"{named(self.at, self.zone)}, {self.rules.memory_in_words}, {self.rules.welfare} welfare"
+    def document(self, since: Mapping[str, int] | None = None, later: Standing | None = None) -> Document:
+        """The standing as people read it, the next agent first.
+
+        Args:
+            since: since when each of those who are owed something has been; without it, the table has the day on which
+                each agent last received something.
+            later: the standing at a later time if nothing more is recorded, to show next to this one.
+        """
         if not len(self):
-            return Document(title, ["No agent has joined yet."], "Standing")
-        word, most = words(self.rules.kind), max(self.remembered.max(), 0.0) or 1.0
-        per_unit = ["per unit"] if self.is_unequal else []
-        columns = ["agent", word.received, "remembered", "", word.owed, *per_unit, f"last {word.received}"]
-        rows: list[list[Cell]] = [
-            [
-                self.names[row],
-                float(self.received[row]),
-                float(self.remembered[row]),
-                Bar(self.remembered[row] / most),
-                self.owed_text(row),
-                *([self.per_unit_text(row)] if per_unit else []),
-                self.last_text(row),
-            ]
-            for row in self.ranked()
+            return Document(f"No agent has joined by {named(self.at, self.zone)}.", label="Standing")
+        rules, thing, word = self.rules, self.rules.handed_out, words(self.rules.kind)
+        most, ranking, following = max(self.remembered.max(), 0.0) or 1.0, self.ranked(), self.following
+        columns: list[tuple[Column, Sequence[Cell]]] = [
+            (Column("agent", folds=True), self.names),
+            (Column(thing.with_unit(word.received), gives_way=3), self.received.tolist()),
+            (Column(thing.with_unit("recent"), gives_way=4, measure="total"), self.remembered.tolist()),
+            (Column("", gives_way=1), [Bar(total / most) for total in self.remembered.tolist()]),
+            (Column("balance"), self.balances()),
         ]
-        return Document(title, [Table("", columns, rows, note=self.owed_meaning)], "Standing")
+        if later is not None:
+            row_of, day = {name: row for row, name in enumerate(later.names)}, short_day(later.at, self.zone, self.at)
+            when, then = f"on {day}", [row_of[name] for name in self.names]
+            columns.insert(4, (Column(f"recent {when}", 5, measure="total"), later.remembered[then].tolist()))
+            columns.append((Column(f"balance {when}", 5), [later.balances()[row] for row in then]))
+        if self.is_unequal:
+            columns.append((Column("per unit", 2), [Signed(value) for value in self.per_unit.tolist()]))
+        instants = self.last.tolist() if since is None else [since.get(name, NEVER) for name in self.names]
+        days = ["" if at == NEVER else short_day(at, self.zone, self.at) for at in instants]
+        columns.append((Column(f"last {thing.name or word.received}" if since is None else "since", 6), days))
+        rows = [[cells[row] for _, cells in columns] for row in ranking]
+        chosen = frozenset(i for i, row in enumerate(ranking) if row in following)
+        share = f"the {word.share}" if self.is_unequal else "an equal share"
+        note = f"Balance: how far the {word.recent} is below ({word.owes}) or above (ahead) {share}."
+        how = f"Standing of {named(self.at, self.zone)}, with {rules.welfare} welfare and the rule {rules.rule}."
+        table = Table("", [column for column, _ in columns], rows, chosen, note)
+        return Document(
+            self._headline(following), [table.without_empty(), f"{rules.memory_sentence} {how}"], "Standing"
+        )
 
-    def owed_text(self, row: int) -> str:
-        """What an agent is owed, as tables show it, or why nothing is: `exempt`, `on hold` or `away`."""
-        if np.isnan(self.owed[row]):
-            return "exempt" if self.status[row] == PRESENT else self.status[row]
-        return _signed(self.owed[row])
-
-    def per_unit_text(self, row: int) -> str:
-        """What an agent is owed per unit of entitlement, as tables show it."""
-        return "" if np.isnan(self.owed[row]) else _signed(self.per_unit[row])
-
-    def last_text(self, row: int) -> str:
-        """The day on which an agent last received something, empty if never."""
-        return "" if self.last[row] == NEVER else day(int(self.last[row]), self.zone)
+    def _headline(self, following: Sequence[int]) -> str:
+        if not following:
+            return "Everyone is level." if len(self.present) else "Nobody is present."
+        names = [self.names[row] for row in following]
+        rules, least = self.rules, words(self.rules.kind).least
+        total = rules.handed_out.with_unit(amount(float(self.remembered[following[0]])))
+        lead = f"{listed(names, 3)} {'is' if len(names) == 1 else 'are'} next, with"
+        if rules.welfare == "utilitarian":  # which decides by the needs alone
+            lead = f"{listed(names, 3)} {'has' if len(names) == 1 else 'have'}"
+        return f"{lead} the {least}{f' for their {words(rules.kind).share}' if self.is_unequal else f': {total}'}."
 
     @property
-    def owed_meaning(self) -> str:
-        """What the column of what is owed says, in a sentence."""
-        is_burden = self.rules.kind == "burden"
-        share = "share of the load that is remembered" if is_burden else "entitled share of what is remembered"
-        return f"{words(self.rules.kind).owed.capitalize()}: how far below (+) or above (-) the {share}."
+    def following(self) -> list[int]:
+        """The rows of those who come next: owed something, and per unit of entitlement as much as the first."""
+        ranking = self.ranked()
+        if not ranking or not self.per_unit[ranking[0]] > LEVEL:
+            return []
+        return [row for row in ranking if self.per_unit[row] >= self.per_unit[ranking[0]] - LEVEL]
+
+    def balances(self) -> list[Cell]:
+        """What each agent is owed or ahead by, in words: `owes 2.3 h`, `6.1 h ahead`, `level`, `on hold`."""
+        thing, owes = self.rules.handed_out, words(self.rules.kind).owes
+        decimals = decimals_of([value for value in self.owed.tolist() if abs(value) > LEVEL])
+        cells: list[Cell] = []
+        for value, state in zip(self.owed.tolist(), self.status, strict=True):
+            size = amount(abs(value)) if decimals is None else f"{abs(value):,.{decimals}f}"
+            if math.isnan(value):
+                cells.append(Faint("exempt" if state == PRESENT else state))
+            elif abs(value) < LEVEL:
+                cells.append("level")
+            else:
+                cells.append(f"{owes} {thing.with_unit(size)}" if value > 0 else f"{thing.with_unit(size)} ahead")
+        return cells
 
     @cached_property
     def per_unit(self) -> np.ndarray:
@@ -131,9 +164,18 @@ class Standing(Answer):
         """The rows of those who are present, not away and not on hold."""
         return np.flatnonzero([state == PRESENT for state in self.status])
 
-    def to_dict(self) -> dict[str, Any]:
-        """The standing, of the types that JSON has."""
-        return {"at": iso(self.at), "rules": self.rules.to_dict(), "agents": list(self.rows())}
+    def to_dict(self, since: Mapping[str, int] | None = None, later: Standing | None = None) -> dict[str, Any]:
+        """The standing, of the types that JSON has; the arguments are those of `document`."""
+        agents = list(self.rows())
+        after = {} if later is None else {row["agent"]: row for row in later.rows()}
+        for row in agents:
+            name = row["agent"]
+            if since is not None:
+                row["owed_since"] = iso(since[name]) if name in since else None
+            if later is not None:
+                then = after[name]
+                row["later"] = {"at": iso(later.at), "remembered": then["remembered"], "owed": then["owed"]}
+        return {"at": iso(self.at), "rules": self.rules.to_dict(), "agents": agents}
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """One agent after the other, in the order of `names`."""
@@ -203,7 +245,3 @@ def newcomer_start(standing: Standing, rule: str, entitlement: float = 1.0) -> f
     present = standing.present
     weights, weight = standing.entitlements[present], np.array(entitlement)
     return float(fold.newcomer_starts(rule, standing.remembered[present], weights, weight))
-
-
-def _signed(value: float) -> str:
-    return "0" if abs(value) < 5e-4 else amount(float(value), sign=True)

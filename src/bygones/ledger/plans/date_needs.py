@@ -1,10 +1,10 @@
-"""What there is to hand out on dates ahead, read from a table.
+"""The needs of dates ahead, read from a table.
 
 A table with a column `date` has the needs of each date: the rows of one date are a table of needs. A table without one
 is the people's table; it holds for every date that is asked for. An empty cell is something that the person cannot
-take. In either, a column `available` says who can take part, and those who cannot are left out: `yes`, which is also
+take. In either, a column `available` shows who can take part, and the others are left out: `yes`, which is also
 an empty cell, or `no`; or days of the week, dates and ranges of either with spaces or semicolons between them, such as
-`mon-fri` or `2026-12-24..2026-12-26`. `not` at the beginning says when somebody is not available.
+`mon-fri` or `2026-12-24..2026-12-26`. `not` at the beginning lists when a person is not available.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d|\d\d?\.\d\d?\.\d{4}")
 
 
 class DateNeeds(NamedTuple):
-    """What there is to hand out on a date.
+    """The needs of a date.
 
     Attributes:
         at: the instant, the start of the day where no time was given.
         all_day: whether no time was given.
-        request: what there is to hand out, to those who are available.
+        request: the request of the agents who are available.
         unavailable: those who are not.
     """
 
@@ -67,7 +67,7 @@ def read_dates(
     amount: float | None = None,
     whole: bool = False,
 ) -> list[DateNeeds]:
-    """What there is to hand out on each date, in the order of time.
+    """The needs of each date, in the order of time.
 
     Args:
         path: the CSV file.
@@ -91,15 +91,15 @@ def read_dates(
         by_date = dict.fromkeys(dates, rows)
     if len(by_date) > MOST_DATES:
         raise ValueError(f"a plan must have at most {MOST_DATES} dates, got {len(by_date)}")
-    found = [
+    needs_of_dates = [
         _of_date(path, text, each, zone, k=k, capacity=capacity, amount=amount, whole=whole)
         for text, each in by_date.items()
     ]
-    found.sort(key=lambda needs: needs.at)
-    for one, other in pairwise(found):
+    needs_of_dates.sort(key=lambda needs: needs.at)
+    for one, other in pairwise(needs_of_dates):
         if one.at == other.at:
             raise ValueError(f"{path} has one date in two spellings: {as_datetime(one.at):%Y-%m-%d}")
-    return found
+    return needs_of_dates
 
 
 def dates_from(first: str, until: str, every: str, zone: str) -> list[str]:
@@ -144,7 +144,7 @@ def _of_date(
 
 
 def is_available(text: str, day: date, name: str = "available") -> bool:
-    """Whether somebody with this availability is available on a day."""
+    """Whether a person with this availability is available on a day."""
     words = [word for word in re.split(r"[;\s]+", text.strip().lower()) if word]
     if words in ([], ["yes"], ["always"]):
         return True

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from bygones._text import check_text
+from bygones._text import check_text, counted
 from bygones.allocation.problem_contract import Given, Problem
 from bygones.allocation.problems import Assign, ChooseK, Divide, problem_from
+from bygones.document.document import Column, Document, Table
 from bygones.ledger.actions import records
 from bygones.ledger.actions.decisions import Proposal, fill, possible
 from bygones.ledger.model.events import RECEIVED, Entry, Event, load_details
@@ -19,9 +20,11 @@ from bygones.ledger.plans.date_needs import DateNeeds
 from bygones.ledger.plans.planned_dates import (
     PlannedTurn,
     Turn,
+    date_in_words,
     planned,
     record_date,
     turn_details,
+    turns_in_words,
     turns_of,
 )
 from bygones.ledger.storage import derived, draw_table, keys, revisions, rows, schema, timeline
@@ -50,7 +53,7 @@ class Replanned(NamedTuple):
 
     @property
     def changed(self) -> int:
-        """How many turns went to somebody else."""
+        """How many turns went to someone else."""
         left = [(turn.agent, turn.what) for turn in self.before]
         for turn in self.after:
             if (turn.agent, turn.what) in left:
@@ -65,14 +68,36 @@ class Replanned(NamedTuple):
         }  # fmt: skip
 
 
+def replanned_document(dates: Sequence[Replanned], zone: str, *, recorded: bool) -> Document:
+    """The dates that change, and why."""
+    if not dates:
+        return Document("Everyone can take their planned turns: nothing changes.", label="Plan")
+    columns = [
+        Column("date"), Column("was", folds=True), Column("now" if recorded else "would be", folds=True),
+        Column("because", folds=True),
+    ]  # fmt: skip
+    rows = [
+        [
+            date_in_words(date.at, date.all_day, zone),
+            turns_in_words(date.before),
+            turns_in_words(date.after),
+            "; ".join(date.why),
+        ]
+        for date in dates
+    ]
+    changed = counted(sum(date.changed for date in dates), "turn")
+    headline = f"{changed} reassigned on {counted(len(dates), 'date')} (times in {zone})"
+    closing = "Recorded." if recorded else "Nothing was recorded: add --accept to record this."
+    return Document(headline, [Table("", columns, rows), closing], "Plan")
+
+
 def replan(
     tx: Transaction, start: int, note: str = "", needs: Mapping[int, DateNeeds] | None = None
 ) -> list[Replanned]:
-    """Decides the planned dates from an instant on again, where somebody can no longer take a turn.
+    """Decides the planned dates from an instant on again, where an agent can no longer take a turn.
 
-    Every turn that its agent can still take stays: no plan in which all can take their turns changes fewer. The others
-    go to whoever the rule says, among those who have no turn on that date yet. With `needs`, by instant, who is
-    available and what they need on a date is as they say now.
+    Only the turns that have to change are changed. The rule of the ledger assigns them, among the agents who have no
+    turn on that date yet. `needs`, by instant, replace the availability and the needs that a plan was made from.
     """
     changes: list[Replanned] = []
     stuck: list[list[Any]] = []
@@ -89,22 +114,25 @@ def replan(
         before, all_day = tuple(turn.turn for turn in turns), turns[0].all_day
         kept = [turn for turn in turns if not why[turn.seq]]
         try:
-            made, stay = _filled(tx, plan, request, kept, [turn.item for turn in turns if why[turn.seq]])
+            decision, stay = _filled(tx, plan, request, kept, [turn.item for turn in turns if why[turn.seq]])
         except ValueError:
             changes.append(Replanned(plan.time, all_day, before, before, (*_reasons(had), NOBODY_ELSE)))
             stuck.append([plan.seq, had])
             continue
         records.void(tx, plan.seq, note)
         staying = [Given(turn.agent, turn.item, turn.part, turn.amount) for turn in kept] if stay else []
-        about = made.details() | {
+        about = decision.details() | {
             "request": request.to_dict(),
             "turns": had,
-            "draw": draw_table.reveal(tx.connection, made.draw, tx.next),
+            "draw": draw_table.reveal(tx.connection, decision.draw, tx.next),
             "all_day": all_day,
             "redecides": plan.seq,
         }
-        record_date(tx, plan.time, about, [*staying, *made.given], check_text("note", note))
-        after = (*(turn.turn for turn in kept if stay), *turns_of(made.given, made.request, made.standing.rules))
+        record_date(tx, plan.time, about, [*staying, *decision.given], check_text("note", note))
+        after = (
+            *(turn.turn for turn in kept if stay),
+            *turns_of(decision.given, decision.request, decision.standing.rules),
+        )
         changes.append(Replanned(plan.time, all_day, before, after, _reasons(had)))
     if stuck and len(stuck) < len(changes):
         tx.together(stuck=stuck)
@@ -170,14 +198,14 @@ def _cannot(turn: PlannedTurn, now: DateNeeds | None) -> str:
 
 def unplan(tx: Transaction, start: int, end: int | None = None, note: str = "") -> list[Event]:
     """Takes back what is planned from an instant on; the events by which each date's plan is void."""
-    found = [records.void(tx, plan.seq, note) for plan in _plans(tx, start) if end is None or plan.time < end]
-    if not found:
+    voids = [records.void(tx, plan.seq, note) for plan in _plans(tx, start) if end is None or plan.time < end]
+    if not voids:
         raise ValueError(f"nothing is planned from {tx.book.named(max(start, tx.recorded))} on")
-    return found
+    return voids
 
 
 def swap(tx: Transaction, first: int, second: int, note: str = "") -> list[Event]:
-    """Exchanges two agents' turns, planned or already received: from here on each counts for whoever serves."""
+    """Exchanges two agents' turns, planned or already received: from here on each counts for the agent who serves."""
     one, other = (_turn(tx, seq) for seq in (first, second))
     if one.agent == other.agent:
         raise ValueError(f"events {first} and {second} are both turns of {one.agent!r}: there is nothing to swap")
@@ -237,5 +265,5 @@ def _terms(tx: Transaction, row: Event, given: Event) -> Given:
     if worth is None:
         raise ValueError(f"{taker!r} is not available for event {row.seq} at {when}")
     if row.seq in counts:
-        worth = amount  # what a turn was corrected to, it is for whoever serves
+        worth = amount  # a corrected amount holds for every agent
     return Given(taker, item, terms[0].part if len(terms) == 1 else None, worth)

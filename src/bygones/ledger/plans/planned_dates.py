@@ -1,31 +1,33 @@
 """Who gets what on dates ahead, decided date after date.
 
 Each date is decided from the standing as it will be then, with the holds, joins and rules of then, and with what the
-dates before it give. What is planned is an event of its own kind. Its time lies ahead: until then it waits, and from
+dates before it give. A planned turn is an event of its own kind. Its time lies ahead: until then it waits, and from
 then on it counts as received, without any command.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from bygones._text import check_text
+from bygones._text import check_text, counted
 from bygones.allocation.problem_contract import Given, Problem
 from bygones.allocation.problems import problem_from
+from bygones.document.document import Answer, Block, Cell, Column, Document, Table
 from bygones.ledger.actions import records, remade
 from bygones.ledger.actions.decisions import Proposal, possible, proposal
 from bygones.ledger.model import fold
 from bygones.ledger.model.events import Entry, Event, load_details
 from bygones.ledger.model.fold import Facts
+from bygones.ledger.model.participation import PRESENT, status
 from bygones.ledger.model.participation import read as read_participation
-from bygones.ledger.model.participation import status
 from bygones.ledger.model.rules import RuleBook, Rules
 from bygones.ledger.model.standing import Standing, standing_of
-from bygones.ledger.model.times import as_datetime, iso
+from bygones.ledger.model.times import as_datetime, day, iso, shown
 from bygones.ledger.plans.date_needs import DateNeeds
 from bygones.ledger.storage import derived, draw_table, rows, schema, timeline
 from bygones.ledger.storage.revisions import corrects, in_effect
@@ -81,7 +83,7 @@ class PlannedTurn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PlannedDate:
-    """The plan for a date: what there is to hand out, who gets what, and who was left out for which reason."""
+    """The plan for a date: its needs, its turns, and the reasons why agents were left out."""
 
     needs: DateNeeds
     proposal: Proposal
@@ -90,12 +92,50 @@ class PlannedDate:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """Dates ahead, with everybody's standing before and, if all goes as planned, after them."""
+class Plan(Answer):
+    """Dates ahead, with the standing before them and, if all goes as planned, after them."""
 
     dates: tuple[PlannedDate, ...]
     before: Standing
     after: Standing
+
+    def document(self) -> Document:
+        """Who has which turn on each date, and how the standing changes."""
+        return Document(
+            f"Plan for {counted(len(self.dates), 'date')} (times in {self.after.zone})",
+            [self._dates_table(), self._standings_table()],
+            "Plan",
+        )
+
+    def _dates_table(self) -> Table:
+        columns = [Column("date"), Column("turns", folds=True), Column("left out", folds=True)]
+        rows = [
+            [
+                date_in_words(date.needs.at, date.needs.all_day, self.after.zone),
+                turns_in_words(date.turns),
+                "; ".join(f"{agent}: {why}" for agent, why in date.left_out.items()),
+            ]
+            for date in self.dates
+        ]
+        return Table("", columns, rows).without_empty()
+
+    def _standings_table(self) -> Table:
+        before, after, thing = self.before, self.after, self.after.rules.handed_out
+        row_of, now, then = {name: row for row, name in enumerate(before.names)}, before.balances(), after.balances()
+        columns = [
+            Column("agent", folds=True), Column(thing.with_unit("planned")),
+            Column(f"{thing.with_unit('recent')} now", gives_way=2, measure="total"),
+            Column(f"{thing.with_unit('recent')} after", gives_way=2, measure="total"),
+            Column("balance now"), Column("balance after"),
+        ]  # fmt: skip
+        rows: list[list[Cell]] = []
+        for row, name in enumerate(after.names):
+            planned = math.fsum(turn.amount for date in self.dates for turn in date.turns if turn.agent == name)
+            was = row_of.get(name)  # None for an agent who joins in the meantime
+            recent = None if was is None else float(before.remembered[was])
+            balance = None if was is None else now[was]
+            rows.append([name, planned, recent, float(after.remembered[row]), balance, then[row]])
+        return Table("Standing now, and after the plan", columns, rows)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan, of the types that JSON has."""
@@ -111,10 +151,45 @@ class Plan:
         return {"dates": dates, "before": self.before.to_dict(), "after": self.after.to_dict()}
 
 
+def turns_document(turns: Sequence[PlannedTurn], zone: str) -> Document:
+    """The turns of published plans; those that their agents cannot take have a reason."""
+    columns = [
+        Column("event"), Column("date"), Column("agent", folds=True), Column("what", folds=True),
+        Column("amount", gives_way=1), Column("status"),
+    ]  # fmt: skip
+    rows: list[list[Cell]] = [
+        [
+            turn.seq,
+            date_in_words(turn.at, turn.all_day, zone),
+            turn.agent,
+            turn.what,
+            turn.amount,
+            "" if turn.status == PRESENT else turn.status,
+        ]
+        for turn in turns
+    ]
+    blocks: list[Block] = [Table("", columns, rows).without_empty()]
+    impossible = sum(turn.status != PRESENT for turn in turns)
+    if impossible:
+        blocks.append(f"{counted(impossible, 'turn')} cannot be taken: decide again with bygones ledger replan.")
+    headline = f"{counted(len(turns), 'planned turn')} (times in {zone})" if turns else "Nothing is planned."
+    return Document(headline, blocks, "Planned")
+
+
+def turns_in_words(turns: Sequence[Turn]) -> str:
+    """Who has which turn."""
+    return "; ".join(f"{turn.agent}: {turn.what}" for turn in turns) or "nobody"
+
+
+def date_in_words(at: int, all_day: bool, zone: str) -> str:
+    """A date of a plan, with its time if it has one."""
+    return day(at, zone) if all_day else shown(at, zone)
+
+
 def draft(
     connection: sa.Connection, head: sa.Row[Any], wanted: Sequence[DateNeeds], recorded: int | None = None
 ) -> Plan:
-    """Decides date after date from what is known now, as the clock says or the caller knows; nothing is recorded."""
+    """Decides date after date with today's knowledge; nothing is recorded. By default the clock sets the time."""
     book, now = rows.load_book(head.rules), rows.clock(connection) if recorded is None else recorded
     _check_dates(connection, book, now, wanted)
     before = timeline.standing(connection, book, now)
@@ -134,12 +209,14 @@ def draft(
         request, left_out = possible(needs.request, stood)
         drawn = draw_table.draw_for_date(connection, needs.at, book.zone)
         try:
-            made = proposal(connection, stood, request, int(head.head), drawn)
+            decision = proposal(connection, stood, request, int(head.head), drawn)
         except ValueError as error:
             raise ValueError(f"{book.named(needs.at)}: {error}") from None
         left_out |= dict.fromkeys(needs.unavailable, "not available")
-        dates.append(PlannedDate(needs, made, turns_of(made.given, made.request, made.standing.rules), left_out))
-        who, amounts = [row_of[each.agent] for each in made.given], [each.utility for each in made.given]
+        dates.append(
+            PlannedDate(needs, decision, turns_of(decision.given, decision.request, decision.standing.rules), left_out)
+        )
+        who, amounts = [row_of[each.agent] for each in decision.given], [each.utility for each in decision.given]
         new = Facts.amounts(who, reached, amounts, is_received=True)
         known = known._replace(agents=fold.add(known.agents, book, new))
     return Plan(tuple(dates), before, standing_of(book, known.agents, reached))
@@ -165,8 +242,8 @@ def record_date(tx: Transaction, at: int, details: dict[str, Any], given: Sequen
 
 def turn_details(given: Given) -> dict[str, Any] | None:
     """What a turn stores of what is given: which item it is, or how much of an amount."""
-    told = {"item": given.item, "part": given.part}
-    return {name: value for name, value in told.items() if value is not None} or None
+    details = {"item": given.item, "part": given.part}
+    return {name: value for name, value in details.items() if value is not None} or None
 
 
 def published(tx: Transaction, wanted: Sequence[DateNeeds], events: Sequence[Event]) -> Plan:
@@ -175,11 +252,15 @@ def published(tx: Transaction, wanted: Sequence[DateNeeds], events: Sequence[Eve
     dates = []
     for needs, event in zip(wanted, (event for event in events if event.kind == "plan"), strict=True):
         stood = remade.standing_before(connection, event)
-        made = remade.as_recorded(connection, event, stood)
-        if made is None:
+        decision = remade.as_recorded(connection, event, stood)
+        if decision is None:
             raise ValueError(f"the plan of event {event.seq} was made by an earlier version: use another key")
         left_out = (event.details or {}).get("left_out", [])
-        dates.append(PlannedDate(needs, made, turns_of(made.given, made.request, made.standing.rules), dict(left_out)))
+        dates.append(
+            PlannedDate(
+                needs, decision, turns_of(decision.given, decision.request, decision.standing.rules), dict(left_out)
+            )
+        )
     last = next(event for event in reversed(events) if event.kind == "plan")
     book = rows.load_changes(connection, head)
     before = timeline.standing(connection, book, events[0].recorded, head)
@@ -187,7 +268,7 @@ def published(tx: Transaction, wanted: Sequence[DateNeeds], events: Sequence[Eve
 
 
 def turns_of(given: Sequence[Given], request: Problem | None, rules: Rules) -> tuple[Turn, ...]:
-    """What is given of a request as turns, one for each item."""
+    """The turns of a request, one for each item given."""
     return tuple(Turn(each.agent, rules.gets_in_words([each], request)[each.agent], each.utility) for each in given)
 
 

@@ -1,4 +1,4 @@
-"""`Ledger.plans`: dates ahead, from a draft to what was received."""
+"""`Ledger.plans`: dates ahead, from a draft to the turns received."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from bygones.ledger.storage.transaction import Recorder, Transaction
 
 
 class Plans:
-    """What is planned for dates ahead in a ledger; each turn counts as received from its time on.
+    """The plans of a ledger; each turn counts as received from its time on.
 
-    What is recorded takes a key of the caller's choice. The same again with the same key records nothing and returns
+    Everything recorded takes a key of the caller's choice. The same again with the same key records nothing and returns
     the first answer.
     """
 
@@ -65,13 +65,13 @@ class Plans:
         note: str = "",
         key: str | None = None,
     ) -> list[Replanned]:
-        """Decides planned dates again where somebody can no longer take a turn, with the fewest turns reassigned.
+        """Decides planned dates again where an agent can no longer take a turn. Only the necessary turns change.
 
         Args:
             start: the first instant that may change; by default now.
-            needs: who is available on which date and what they need, instead of what the plan was made from.
+            needs: who is available on which date and what they need, instead of the needs the plan was made from.
             source: what the needs were read from, such as the text of a table. It stands for them where they are read
-                for the dates that are still ahead, so that a later retry is the same.
+                for the dates that are still ahead, so a later retry is the same.
             accept: whether to record the result; otherwise nothing is recorded.
             note: a remark.
             key: chosen by the caller. The same again with the same key records nothing and returns the first answer.
@@ -94,7 +94,7 @@ class Plans:
     def void(
         self, start: When | None = None, end: When | None = None, *, note: str = "", key: str | None = None
     ) -> list[int]:
-        """Takes back what is planned from an instant on, by default now, until before another; the instants."""
+        """Takes back the plans from an instant on, by default now, until before another; the instants."""
 
         def act(tx: Transaction) -> list[Event]:
             return plan_changes.unplan(tx, tx.time(start, name="from"), tx.book.maybe(end, "until"), note)
@@ -108,7 +108,7 @@ class Plans:
         return [event.time for event in events]
 
     def swap(self, first: int, second: int, *, note: str = "", key: str | None = None) -> list[Event]:
-        """Exchanges two agents' turns, by the numbers of their events, and credits whoever serves."""
+        """Exchanges two agents' turns, by the numbers of their events, and credits the agent who serves."""
         return self._recorder.once(
             key,
             lambda _: ["swap", None, first, second, note],

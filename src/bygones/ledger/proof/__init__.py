@@ -1,1 +1,1 @@
-"""How a ledger shows that it is what was recorded: hashes, draws, decisions made again, signed heads."""
+"""Proofs that a ledger is unchanged: hashes, draws, decisions made again, signed heads."""

@@ -1,8 +1,8 @@
 """A hash tree over the events of a ledger, as in transparency logs (RFC 9162, section 2.1).
 
-Its leaves are the hashes of the events, in their order, and its root stands for all of them. The hashes beside a leaf's
-path to the root, some log₂ n for n events, show that the leaf is the k-th of these n to somebody who has none of the
-events.
+Its leaves are the hashes of the events, in their order, and its root stands for all of them. The hashes next to a
+leaf's path to the root, some log₂ n for n events, show that the leaf is the k-th of these n to a reader who has none of
+the events.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 
 class _Node(NamedTuple):
-    """A part of the tree over so many leaves; with the hashes beside the watched leaf's path, if the leaf is in it."""
+    """A part of the tree over so many leaves; with the hashes next to the watched leaf's path, if the leaf is in it."""
 
     size: int
     hash: bytes
@@ -51,7 +51,7 @@ class HashTree:
 
     @property
     def path(self) -> tuple[bytes, ...]:
-        """The hashes beside the path of the watched leaf, from the leaf to the root; none where no leaf is watched."""
+        """The hashes next to the path of the watched leaf, from the leaf to the root; none where no leaf is watched."""
         return self._top().path or ()
 
     def _top(self) -> _Node:

@@ -29,6 +29,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from bygones._files import PRIVATE, check_output
+from bygones._text import counted
+from bygones.document.document import Document
 from bygones.ledger.model.times import iso, now
 from bygones.ledger.proof.anchors import Anchor, Anchors, Where, is_table, named, open_anchors, read_anchors
 from bygones.ledger.proof.hash_tree import HashTree
@@ -65,6 +67,17 @@ class Signed(NamedTuple):
     noted: int
     removed: tuple[str, ...]
 
+    def document(self, ledger: str, where: Where, key_file: Path) -> Document:
+        """What was signed, and what was put back or removed."""
+        blocks = [f"Removed an unfinished line: {line}" for line in self.removed]
+        if self.noted:
+            heads = counted(self.noted, "signed head")
+            blocks.insert(0, f"Noted {heads} of {named(where)} in {record_of(key_file).name}.")
+        if self.added:
+            blocks.insert(0, f"Added {counted(self.added, 'head')} signed before, which {named(where)} did not have.")
+        signed = f"Signed event {self.anchor.seq}, the head of {ledger}, with the key {self.anchor.key}."
+        return Document(signed, blocks, "Signature")
+
 
 class Consistency(NamedTuple):
     """The result of checking anchors without the ledger; `problems` is empty if nothing is wrong.
@@ -85,6 +98,19 @@ class Consistency(NamedTuple):
     def ok(self) -> bool:
         """Whether there are no problems."""
         return not self.problems
+
+    def document(self) -> Document:
+        """Which heads were checked, or what is wrong."""
+        if not self.ok:
+            return Document(self.problems[0], self.problems[1:], "Signatures")
+        blocks = [
+            f"The last signed head of the ledger {ledger[:16]} is event {seq}." for ledger, seq in self.ledgers.items()
+        ]
+        if self.older:
+            older = counted(self.older, "head")
+            blocks.append(f"An earlier version signed {older} without linking them to each other.")
+        checked = f"Checked {counted(self.anchors, 'signed head')}. Each extends the one before it."
+        return Document(checked, blocks, "Signatures")
 
 
 def ledger_id(ledger: Signable) -> str:

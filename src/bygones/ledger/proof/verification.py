@@ -11,6 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import sqlalchemy as sa
 
+from bygones._text import counted as number_of
+from bygones._text import listed
+from bygones.document.document import Block, Document
 from bygones.ledger.model import fold
 from bygones.ledger.model.draws import Commitments
 from bygones.ledger.model.events import GENESIS, LARGEST, Event, counted, details_text, digest
@@ -27,15 +30,19 @@ ROUNDING = 1e-13
 """Amounts that were recorded and taken back leave a rounding error of up to this share of all ever recorded."""
 
 
+SHOWN = 5
+"""As many decisions that could not be made again are named."""
+
+
 class Verification(NamedTuple):
-    """What `verify` found; `problems` is empty if nothing is wrong.
+    """The result of `verify`; `problems` is empty if nothing is wrong.
 
     Attributes:
         events: how many events there are.
         agents: how many agents.
         head: the hash of the last event.
         problems: what is wrong, one sentence each.
-        decisions: how many decisions were made again, with the same result unless a problem says otherwise.
+        decisions: how many decisions were made again, with the same result unless there is a problem.
         unchecked: by its number, why a decision could not be made again, and was only compared with what was received
             through it.
     """
@@ -52,6 +59,21 @@ class Verification(NamedTuple):
         """Whether nothing was found."""
         return not self.problems
 
+    def document(self, anchors: int = 0) -> Document:
+        """What was checked, `anchors` signed heads with it, or what is wrong."""
+        if not self.ok:
+            return Document(self.problems[0], self.problems[1:], "Verification")
+        checked = [f"{number_of(self.events, 'event')} of {number_of(self.agents, 'agent')}"]
+        checked += [number_of(self.decisions, "decision")] if self.decisions else []
+        checked += [number_of(anchors, "signed head")] if anchors else []
+        blocks: list[Block] = [f"Head: {self.head}"]
+        if self.unchecked:
+            reasons, more = [f"event {seq}: {why}" for seq, why in self.unchecked.items()], len(self.unchecked) - SHOWN
+            decisions = number_of(len(reasons), "decision")
+            blocks.append(f"{decisions} could not be made again, only compared with the amounts recorded through it:")
+            blocks += [*reasons[:SHOWN], *([f"and {more:,} more"] if more > 0 else [])]
+        return Document(f"Verified {listed(checked)}.", blocks, "Verification")
+
 
 def verify(connection: sa.Connection, noted: str | None = None, *, decisions: bool = True) -> Verification:
     """Checks the database, the chain of hashes, the snapshot against a replay of every event, and every decision.
@@ -62,7 +84,7 @@ def verify(connection: sa.Connection, noted: str | None = None, *, decisions: bo
         decisions: whether to make every decision again.
     """
     problems = integrity.faults(connection)
-    made = Checked()
+    checked = Checked()
     with integrity.without_indexes(connection):
         row = connection.execute(sa.select(schema.ledger)).one()
         try:
@@ -78,13 +100,15 @@ def verify(connection: sa.Connection, noted: str | None = None, *, decisions: bo
             if not chain.broken:
                 problems += _compare(connection, row, chain)
             if decisions and not chain.broken:
-                made = check_decisions(connection)
-                problems += made.problems
+                checked = check_decisions(connection)
+                problems += checked.problems
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             return Verification(0, 0, bytes(row.head_hash).hex(), (*problems, f"the tables cannot be read: {error}"))
     count = int(connection.scalar(sa.select(sa.func.count()).select_from(schema.agents)) or 0)
     head = bytes(row.head_hash).hex()
-    return Verification(chain.count, count, head, tuple(problems), made.decisions, MappingProxyType(made.unchecked))
+    return Verification(
+        chain.count, count, head, tuple(problems), checked.decisions, MappingProxyType(checked.unchecked)
+    )
 
 
 def _compare(connection: sa.Connection, row: sa.Row[tuple[object, ...]], chain: Chain) -> list[str]:

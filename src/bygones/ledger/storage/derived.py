@@ -1,9 +1,9 @@
-"""What follows from the events and is kept in tables of its own, so that nobody has to look for it in their details.
+"""Facts that follow from the events and are kept in tables, which saves looking for them in the details of events.
 
-- `links`: events that belong to others in another way than `refers` says.
-- `given`: what a decision, a plan or a planned turn gave to whom.
+- `links`: events that belong to others in another way than through `refers`.
+- `given`: the assignments of a decision, a plan or a planned turn.
 - `revised`: what counts, see `revisions`.
-- `agents` and the ledger's row: everybody's standing, see `timeline`.
+- `agents` and the ledger's row: the standing, see `timeline`.
 
 New events are stored with their rows. Those of earlier versions had no data for what was given, only words: the words
 are read here, once, when a ledger is migrated.
@@ -27,11 +27,11 @@ from bygones.ledger.storage import dialects, revisions, rows, schema, timeline
 LINKS = ("redecides", "swaps", "takes", "undoes", "import", "draw")
 """Kinds of link: to the decision or plan in whose place another was made; from each half of a swap to both turns that
 were swapped, and to the one that it takes over; from a correction to the first event of the import that it takes back;
-from the event that says what was imported together to the last of it; and to the number of the draw of a decision."""
+from the first event of an import, which has its source, to the last; and to the number of the draw of a decision."""
 
 
 TABLES = (schema.links, schema.given)
-"""The tables of links, and of what was given."""
+"""The tables of links and assignments."""
 
 
 def links_of(event: Event) -> Iterator[tuple[str, int]]:
@@ -50,7 +50,7 @@ def links_of(event: Event) -> Iterator[tuple[str, int]]:
 
 
 def given_by(event: Event, cause: Mapping[str, Any] | None = None) -> list[Given]:
-    """What an event gave; `cause` are the details of the plan through which a turn is given."""
+    """The assignments of an event; `cause` are the details of the plan through which a turn is given."""
     details = event.details or {}
     if event.kind in DECISIONS and "request" in details:
         return [Given(*each) for each in details["given"]] if "given" in details else list(_in_words(details))
@@ -58,12 +58,12 @@ def given_by(event: Event, cause: Mapping[str, Any] | None = None) -> list[Given
         return []
     if "what" not in details:
         return [Given(event.agent, details.get("item"), details.get("part"), float(event.amount or 0.0))]
-    told = str(details.get("planned_as", details["what"]))
-    return list(_told(_counted(cause), event.agent, told, float(event.amount or 0.0)))
+    sentence = str(details.get("planned_as", details["what"]))
+    return list(_told(_counted(cause), event.agent, sentence, float(event.amount or 0.0)))
 
 
 def load_given(connection: sa.Connection, seq: int) -> list[Given]:
-    """What an event gave."""
+    """The assignments of an event."""
     table = schema.given
     query = sa.select(table.c.agent, table.c.item, table.c.part, table.c.utility).where(table.c.event == seq)
     return [Given(*row) for row in connection.execute(query.order_by(table.c.position))]
@@ -84,30 +84,30 @@ def linked(connection: sa.Connection, kind: str, event: int) -> list[int]:
 
 
 def was_taken_over(events: sa.FromClause = schema.events) -> sa.ColumnElement[bool]:
-    """Whether an event is a turn that somebody took over in a swap."""
+    """Whether an event is a turn that another agent took over in a swap."""
     return sa.exists().where(schema.links.c.event == events.c.seq, schema.links.c.kind == "takes")
 
 
 def taken_over(connection: sa.Connection, turns: Iterable[int]) -> set[int]:
     """These turns, and those that took them over in a swap, and those that took over these."""
-    found = new = set(turns)
+    all_turns = new = set(turns)
     table = schema.links
     query = sa.select(table.c.event).where(table.c.kind == "takes")
     while new:
         new = {seq for (seq,) in dialects.select_many(connection, query, table.c.other, new)}
-        found = found | new
-    return found
+        all_turns = all_turns | new
+    return all_turns
 
 
 def save(connection: sa.Connection, events: Iterable[Event]) -> None:
-    """Adds the links of events, and what they gave."""
+    """Adds the links of events, and their assignments."""
     for table, new in zip(TABLES, _rows(connection, events), strict=True):
         if new:
             dialects.insert(connection, table, new)
 
 
 def rebuild(connection: sa.Connection) -> None:
-    """Makes everything that follows from the events anew."""
+    """Makes everything that follows from the events again."""
     for table in TABLES:
         connection.execute(table.delete())
     for events in _in_parts(connection):
@@ -169,7 +169,7 @@ def _rows(connection: sa.Connection, events: Iterable[Event]) -> tuple[list[dict
 
 
 def _in_words(details: Mapping[str, Any]) -> Iterator[Given]:
-    """What a decision of an earlier version gave, from its request, its utilities and its words."""
+    """The assignments of a decision of an earlier version, from its request, its utilities and its words."""
     request = _counted(details)
     for agent, utility in details.get("utilities", {}).items():
         yield from _told(request, agent, str(details.get("gets", {}).get(agent, "")), float(utility))

@@ -52,7 +52,7 @@ def next_number(connection: sa.Connection, head: int | None = None) -> int:
 
 
 def publish(connection: sa.Connection, event: int) -> dict[str, Any]:
-    """What an event says of the chain of seeds whose beginning it publishes."""
+    """The details of the event that publishes the beginning of a chain of seeds."""
     row = connection.execute(sa.select(schema.draws)).one()
     connection.execute(schema.draws.update().values(event=event))
     return {"chain": seed_of(row.seed, 0), **({"before": row.before} if row.before else {})}
@@ -65,7 +65,7 @@ def is_published(connection: sa.Connection) -> bool:
 
 
 def reveal(connection: sa.Connection, draw: Draw, event: int) -> dict[str, Any]:
-    """What a decision says of its draw; the last of a chain publishes the next chain."""
+    """The details of a decision about its draw; the last of a chain publishes the next chain."""
     row = connection.execute(sa.select(schema.draws)).one()
     told: dict[str, Any] = {"number": draw.number, "seed": draw.seed}
     if draw.number == 0 and row.event is None:

@@ -1,9 +1,9 @@
-"""Keys chosen by whoever records, so that recording the same again has no effect.
+"""Keys chosen by the caller: recording the same again with its key has no effect.
 
-After a crash or a lost answer nobody knows whether something was recorded. With a key they need not know: they record
-it again, and get back what was recorded the first time. The key stands in one event of what was recorded together,
-mostly the first. Its details say how many events belong together and how many of them come before it, what was asked
-for, as a hash. The answer follows from the events. The same key for something else is refused.
+After a crash or a lost answer nobody knows whether something was recorded. With a key the caller need not know: the
+same request again returns the first answer. The key is in one of the events that were recorded together, mostly the
+first. Its details have the number of these events, how many of them come before it, and a hash of the request. The
+answer follows from the events. The same key for another request is refused.
 """
 
 from __future__ import annotations
@@ -36,33 +36,33 @@ def check_unused(key: str | None) -> None:
 
 
 def fingerprint(asked: list[Any]) -> str:
-    """The hash of what was asked for; a time that was left open stays open, so that a later retry is the same."""
+    """The hash of a request; a time that was left open stays open, so a later retry is the same."""
     return hashlib.sha256(canonical(asked).encode()).hexdigest()
 
 
 def number(amount: float) -> float | str:
     """An amount for a fingerprint, 6 being the same as 6.0; what is no number is refused later."""
     try:
-        found = float(amount)
+        value = float(amount)
     except (TypeError, ValueError, OverflowError):
         return repr(amount)
-    return found if math.isfinite(found) else repr(found)
+    return value if math.isfinite(value) else repr(value)
 
 
 def together(connection: sa.Connection, event: Event) -> list[Event]:
-    """The events that were recorded together with the one that says so."""
+    """The events that were recorded together with the one that counts them."""
     seq, first, count = schema.events.c.seq, _first(event), int(_batch(event).get("events", 1))
     return list(rows.load_events(connection, seq >= first, seq < first + count))
 
 
 def events_of(connection: sa.Connection, key: str) -> list[Event]:
-    """What was recorded with this key; empty if it was not used yet."""
+    """The events recorded with this key; empty if it was not used yet."""
     marked = list(rows.load_events(connection, schema.events.c.key == key))
     return together(connection, marked[0]) if marked else []
 
 
 def recorded(connection: sa.Connection, key: str, content: str) -> list[Event]:
-    """What was recorded with this key, if it was for the same content; empty if it was not used yet."""
+    """The events recorded with this key, if it was for the same content; empty if it was not used yet."""
     found = events_of(connection, key)
     for event in found:
         if event.key == key and _batch(event).get("content") != content:
@@ -73,7 +73,7 @@ def recorded(connection: sa.Connection, key: str, content: str) -> list[Event]:
 def recorded_entries(
     connection: sa.Connection, entries: Sequence[Entry], instant_of: Callable[[When, str], int]
 ) -> dict[str, Event]:
-    """By key, what was recorded of entries that have keys of their own; refused where it was something else."""
+    """By key, the events of entries that have keys of their own; refused where it was something else."""
     wanted: dict[str, Entry] = {}
     for entry in entries:
         if entry.key is None:
@@ -95,7 +95,7 @@ def recorded_entries(
 
 
 def together_with(events: Sequence[Event]) -> dict[str, Any]:
-    """What one of some events says of all of them."""
+    """The details that one of several events has about all of them."""
     return next((_batch(event) for event in events if _batch(event)), {})
 
 

@@ -1,8 +1,8 @@
-"""What counts of what was recorded: which events are void, and which amounts were corrected.
+"""Revisions: which events are void, and which amounts were corrected.
 
 An event lapses when a later event of kind `void` names it; a void of that void puts it back. What rests on an event
-lapses with it: what was received through a decision, and the corrections of an amount. A correction says what an amount
-is from there on; of several, the last that is not void counts.
+lapses with it: the amounts received through a decision, and the corrections of an amount. A correction sets an amount
+from there on. If there are several, the last that is not void counts.
 
 A decision that was made again in place of another is a *version* of it, and so are all plans for one instant. Of the
 versions of one decision only the last that is not void is in effect, whatever was made void or put back in between.
@@ -25,7 +25,7 @@ from bygones.ledger.model.events import DECISIONS, RECEIVED, counted, load_detai
 from bygones.ledger.storage import dialects, schema
 
 NOTHING = 1e-9
-"""Corrections used to say by how much, not to what; a smaller share of an amount was left by rounding."""
+"""Corrections used to have the difference, not the new amount; a smaller share of an amount was left by rounding."""
 
 RESTING = (*RECEIVED, "correction")
 """Kinds of event that lapse with the event they refer to."""
@@ -56,7 +56,7 @@ def in_effect(events: sa.FromClause = schema.events, head: int | None = None) ->
 
 
 def corrects(events: sa.FromClause = schema.events, head: int | None = None) -> sa.ColumnElement[bool]:
-    """Which row of `revised` says what an event in effect counts with, if any does; to be joined on."""
+    """The row of `revised` with the amount that an event in effect counts with, if there is one; to be joined on."""
     table = schema.revised
     return sa.and_(table.c.event == events.c.seq, table.c.amount.is_not(None), *_open_at(table, head))
 
@@ -118,15 +118,15 @@ def all_revisions(connection: sa.Connection) -> Revisions:
 
 
 def rebuild(connection: sa.Connection) -> None:
-    """Makes the table anew from the events."""
+    """Makes the table again from the events."""
     connection.execute(schema.revised.delete())
     _insert(connection, all_revisions(connection))
 
 
-def _insert(connection: sa.Connection, found: Revisions) -> None:
+def _insert(connection: sa.Connection, changes: Revisions) -> None:
     rows = [
         {"event": event, "since": since, "until": until, "amount": amount}
-        for (event, since), (until, amount) in found.items()
+        for (event, since), (until, amount) in changes.items()
     ]
     if rows:
         dialects.insert(connection, schema.revised, rows)
@@ -195,7 +195,7 @@ def revisions(events: Iterable[Related]) -> Revisions:
 
 
 def _corrected_to(correction: Related, now: float, recorded: float) -> float:
-    """What a correction makes of an amount that counts as `now`; older corrections only say by how much it changes."""
+    """The amount after a correction of one that counts as `now`; older corrections only have the difference."""
     if correction.to is not None:
         return correction.to
     to = math.fsum([now, correction.amount])

@@ -72,7 +72,7 @@ revised = sa.Table(
     metadata,
     sa.Column("event", sa.BigInteger, primary_key=True),  # counts otherwise than recorded
     sa.Column("since", sa.BigInteger, primary_key=True),  # from this event on
-    sa.Column("until", sa.BigInteger),  # until this event, if that says otherwise
+    sa.Column("until", sa.BigInteger),  # until this event, if that differs
     sa.Column("amount", sa.Double),  # with this amount, or not at all
 )
 

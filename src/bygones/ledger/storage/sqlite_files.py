@@ -1,7 +1,7 @@
 """A ledger in one SQLite file: durable, read while it is written, and nothing but that file at rest.
 
 SQLite appends commits to a second file (`-wal`), which it syncs before a commit returns, and readers go on reading the
-moment at which they began. So nobody who reads keeps anybody from writing. The last to close the ledger moves the
+moment at which they began. So reading never blocks writing. The last to close the ledger moves the
 commits into the file and removes `-wal` and `-shm`; after a crash, the next to open it does.
 
 On a network file system, where this does not work between machines, the ledger has a rollback journal instead, which is
@@ -28,8 +28,8 @@ CACHE = 65536
 POLL = 0.001
 """Seconds between two attempts to get the write lock.
 
-Everybody who waits asks equally often, however long they have waited, and so has the same chance. With SQLite's own
-waiting, which asks more and more rarely, whoever came last would go first."""
+Everyone who waits asks equally often, however long they have waited, and so has the same chance. With SQLite's own
+waiting, which asks more and more rarely, the last to come would go first."""
 
 LONG = 4 << 20
 """Bytes of `-wal` after which a writer moves its commits into the file."""
@@ -52,7 +52,7 @@ def prepare(connection: sqlite3.Connection, _: object) -> None:
 
 
 def choose_journal(connection: sqlite3.Connection, path: Path) -> None:
-    """Makes commits go to `-wal`, or to a rollback journal on a network file system; later, if somebody is busy."""
+    """Makes commits go to `-wal`, or to a rollback journal on a network drive; later, if another process is busy."""
     wanted = "delete" if on_network(path) else "wal"
     with contextlib.suppress(sqlite3.OperationalError):  # read-only, or in use
         if connection.execute("PRAGMA journal_mode").fetchone()[0] != wanted:
@@ -62,7 +62,7 @@ def choose_journal(connection: sqlite3.Connection, path: Path) -> None:
 def begin_writing(connection: sqlite3.Connection, timeout: float, wrote: float) -> None:
     """Begins a transaction with the write lock, waiting for it as long as the timeout.
 
-    Whoever wrote just now gives way: for two polls after it `wrote`, by the monotonic clock, others go first.
+    The last writer gives way: for two polls after it `wrote`, by the monotonic clock, others go first.
     """
     time.sleep(max(0.0, wrote + 2 * POLL - time.monotonic()))
     until = time.monotonic() + timeout
@@ -81,9 +81,9 @@ def begin_writing(connection: sqlite3.Connection, timeout: float, wrote: float) 
 
 
 def checkpoint(connection: sqlite3.Connection, path: Path) -> None:
-    """Moves commits into the file once there are many, unless somebody still reads what was before them.
+    """Moves commits into the file once there are many, unless another process still reads the state before them.
 
-    TRUNCATE holds the write lock all the while, so that nobody writes and checkpoints at once.
+    TRUNCATE holds the write lock all the time: nobody writes during a checkpoint.
     """
     try:
         is_long = beside(path, "-wal").stat().st_size > LONG
@@ -103,18 +103,18 @@ def is_sealed(path: Path) -> bool:
 
 
 def stamp(path: Path) -> tuple[int, int, bool]:
-    """Differs once a sealed file has been written by somebody who can."""
+    """Differs once a sealed file has been written by a process with the rights."""
     found = path.stat()
     return found.st_mtime_ns, found.st_size, beside(path, "-wal").exists()
 
 
 def beside(path: Path, ending: str) -> Path:
-    """The file that SQLite keeps beside a database's, such as its `-wal`."""
+    """The file that SQLite keeps next to a database's, such as its `-wal`."""
     return path.with_name(path.name + ending)
 
 
 def on_network(path: Path, mounts: Path = MOUNTS) -> bool:
-    """Whether a file is on a network file system, as far as the operating system says."""
+    """Whether a file is on a network file system, as far as the operating system knows."""
     try:
         lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:

@@ -34,11 +34,11 @@ TIMEOUT = 30.0
 
 
 class LedgerError(ValueError):
-    """The ledger cannot be read or written; the message says why."""
+    """The ledger cannot be read or written; the message gives the reason."""
 
 
 class UncertainError(LedgerError):
-    """The database did not say whether it has committed; the same again with the same key finds out, or does it."""
+    """It is unknown whether the database has committed; the same request with the same key finds out."""
 
     exit_code = 4
 
@@ -72,7 +72,7 @@ class Store:
         if self.is_sqlite and self.path.exists() and (self.path.stat().st_size or not self.path.is_file()):
             raise LedgerError(f"{self.name} already exists: give a new ledger a new file")
         if self.is_sqlite:
-            with suppress(OSError):  # where it cannot be created, opening it says why
+            with suppress(OSError):  # where it cannot be created, opening it gives the reason
                 make_private(self.path)
         with self.transaction("IMMEDIATE") as connection:
             if schema.version(connection) is not None:
@@ -109,7 +109,7 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """The ledger as it is at one moment, for reading."""
+        """The ledger at one moment, for reading."""
         with self.transaction("DEFERRED") as connection:
             yield connection
 
@@ -139,7 +139,7 @@ class Store:
         return engine
 
     def _seal(self) -> None:
-        """Reads a file that nobody can write here, and says so if somebody elsewhere has written it."""
+        """Reads a file that nobody can write here, and raises an error if another machine has written it."""
         self._sealed = sqlite_files.stamp(self.path)
         uri = self._url.set(database=f"file:{quote(str(self.path))}", query={"immutable": "1", "uri": "true"})
         self._engine = self._sqlite_engine(uri)

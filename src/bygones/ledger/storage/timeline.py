@@ -1,6 +1,6 @@
-"""Where everybody stands, from the tables: the snapshot of each agent, and the events that it does not hold yet.
+"""The standing from the tables: the snapshot of each agent, and the events that it does not hold yet.
 
-The snapshot is the fold of all events up to the instant `settled`, so that a decision need not read the past again.
+The snapshot is the fold of all events up to the instant `settled`, so a decision need not read the past again.
 Any other standing, such as the one before some event, is the same fold from the events themselves.
 """
 
@@ -39,7 +39,7 @@ class Known(NamedTuple):
 
 
 def standing(connection: sa.Connection, book: RuleBook, at: int, head: int | None = None) -> Standing:
-    """The standing at an instant, past or future, now or as it was recorded up to the event with number `head`."""
+    """The standing at an instant, past or future, from all events or from those up to the one with number `head`."""
     book.at(at)
     known = known_at(connection, book, at, head)
     return standing_of(known.book, known.agents, at)
@@ -48,7 +48,7 @@ def standing(connection: sa.Connection, book: RuleBook, at: int, head: int | Non
 def outlook(connection: sa.Connection, book: RuleBook, at: int, until: int, head: int | None = None) -> Standing:
     """The standing at a later instant if nothing is received after `at`.
 
-    Whoever joins, leaves or goes on hold in between does so, and rules change as recorded.
+    Agents join, leave and go on hold in between, and rules change as recorded.
     """
     known = known_at(connection, book, at, head)
     if known.book.at(until).remembering == known.agents.remembering:
@@ -109,11 +109,11 @@ def advance(
     head: int | None = None,
     recorded: int | None = None,
 ) -> Known:
-    """The snapshot with the events between two instants added, and the starts of those who join meanwhile.
+    """The snapshot with the events between two instants added, and the starts of agents who join in between.
 
     With `recorded`, later events count only if they had been recorded by that instant, except who joins.
     """
-    # Whoever joined before the latest transaction has a start, or it is void.
+    # An agent who joined before the latest transaction has a start, or the join is void.
     since = _latest(connection, head) if after is None else after
     joining = _waiting(connection, since, until, head)
     load = _loader(connection, known.ids, head, recorded)

@@ -1,7 +1,7 @@
 """One writing transaction, and how a command records: everything of it or nothing, and with a key once only.
 
 An action checks what it is asked and appends events. `finish` saves them together with all that follows from them:
-links, what was given, what no longer counts, everybody's snapshot, and the head of the chain. An action may finish more
+links, assignments, revisions, the snapshot of each agent, and the head of the chain. An action may finish more
 than once, to read what it has recorded so far.
 """
 
@@ -38,7 +38,7 @@ REVISING = ("void", "correction", "plan")
 
 
 class ImpossibleError(ValueError):
-    """What would be in effect makes no sense; the message says why."""
+    """What would be in effect makes no sense; the message gives the reason."""
 
 
 def begin(connection: sa.Connection, rules: Rules, began: When | None, author: str = "") -> None:
@@ -68,7 +68,7 @@ class Transaction:
         self.recorded = rows.clock(connection)
         self.settled = int(head.settled)
         self.remembering = self._in_force()
-        """The memory of the snapshot as it is stored."""
+        """The memory of the stored snapshot."""
         self.began_with = int(head.head)
         """The number of the last event before this transaction."""
         self._is_committed = draw_table.is_published(connection)

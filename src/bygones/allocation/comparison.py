@@ -1,0 +1,195 @@
+"""The agents who came into question for a decision, with the numbers by which they are compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bygones._arrays import AnyArray
+from bygones.allocation.problems import Assign, ChooseK, Divide
+from bygones.allocation.ties import SEEN, first_apart, is_tied
+
+if TYPE_CHECKING:
+    from bygones.allocation.decision import Decision, RunnerUp
+
+_QUICK = 100
+"""If the next best choice is slow to find and more agents are served, it is reported only if it is already known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The agents of a decision, compared.
+
+    Recent totals are per unit of entitlement. All arrays have one number per agent of the problem.
+
+    Attributes:
+        decision: the decision.
+        asking: the indices of the agents who could have been served; None for all.
+    """
+
+    decision: Decision
+    asking: Collection[int] | None = None
+
+    @cached_property
+    def recent(self) -> np.ndarray:
+        """Each agent's recent total right before the decision."""
+        decision = self.decision
+        return np.asarray(decision.per_unit(decision.memory.faded(decision.state, decision.elapsed)), dtype=float)
+
+    @cached_property
+    def with_this(self) -> np.ndarray:
+        """Each agent's recent total with what it gets or, where one place was to be had, with a place."""
+        decision, after = self.decision, np.asarray(self.decision.after, dtype=float)
+        if self.worth is None:
+            return after
+        if decision.memory.keeps_agents_apart:
+            return np.asarray(decision.after_receiving(self.worth), dtype=float)
+        return np.where(self.is_served, after, math.nan)
+
+    @cached_property
+    def worth(self) -> np.ndarray | None:
+        """Each agent's need or load, where places are alike; otherwise None."""
+        problem = self.decision.problem
+        return np.asarray(problem.needs) if isinstance(problem, ChooseK) else None
+
+    @cached_property
+    def score(self) -> tuple[str, np.ndarray] | None:
+        """The name and the numbers by which agents are compared instead of recent totals, such as `need × price`."""
+        problem, prices = self.decision.problem, self.decision.prices
+        if prices is None and self.decision.welfare.name == "utilitarian" and self.worth is not None:
+            return "load" if problem.is_burden else "need", self.worth
+        if prices is None or not isinstance(problem, ChooseK | Divide):
+            return None
+        if isinstance(problem, Divide):
+            return "rate × price", problem.rates * np.asarray(prices)
+        return f"{'load' if problem.is_burden else 'need'} × price", problem.needs * np.asarray(prices)
+
+    @cached_property
+    def is_served(self) -> np.ndarray:
+        """Whether each agent is served."""
+        return np.isin(np.arange(self.decision.problem.n_agents), self.decision.served)
+
+    @cached_property
+    def candidates(self) -> np.ndarray:
+        """The indices of the agents who came into question: those who could be served, and asked."""
+        problem, entitlements = self.decision.problem, self.decision.entitlements
+        could = np.ones(problem.n_agents, dtype=bool)
+        if self.asking is not None:
+            could = np.isin(np.arange(problem.n_agents), list(self.asking))
+        if isinstance(problem, Assign):
+            agents, _, utilities = problem.pairs
+            could &= np.bincount(agents[problem.is_burden | (utilities > 0)], minlength=problem.n_agents) > 0
+        elif isinstance(problem, ChooseK | Divide):
+            could &= True if problem.allowed is None else problem.allowed
+            asked = problem.needs if isinstance(problem, ChooseK) else np.minimum(problem.rates, problem.caps)
+            could &= problem.is_burden | (asked > 0)
+        if problem.is_burden and entitlements is not None:
+            could &= entitlements > 0
+        return np.flatnonzero(could | self.is_served)
+
+    @cached_property
+    def others(self) -> np.ndarray:
+        """The candidates who are not served."""
+        return np.asarray(self.candidates[~self.is_served[self.candidates]])
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether every candidate gets as much as it can take."""
+        problem, given = self.decision.problem, self.decision.given
+        if isinstance(problem, Divide):
+            caps = problem.caps[self.candidates]
+            return not problem.is_burden and np.allclose(given[self.candidates], caps, rtol=SEEN, atol=0)
+        return self.worth is not None and not len(self.others)
+
+    @cached_property
+    def has_equal_needs(self) -> bool:
+        """Whether a place is worth the same, or as much work, to every candidate."""
+        worth = np.zeros(0) if self.worth is None else self.worth[self.candidates]
+        return bool(len(worth) and np.ptp(worth) <= SEEN * worth.max())
+
+    @cached_property
+    def has_shares(self) -> bool:
+        """Whether the agents are entitled to different shares."""
+        weights = self.decision.entitlements
+        return weights is not None and len(set(weights[weights > 0].tolist())) > 1
+
+    def in_order(self) -> list[int]:
+        """The candidates: those who are served first, then those who came closest to it."""
+        key, is_burden = self.recent, self.decision.problem.is_burden
+        if self.score is not None:
+            key = self.score[1] if is_burden else -self.score[1]
+        elif is_burden and self.worth is not None and self.decision.memory.keeps_agents_apart:
+            key = self.with_this
+        return sorted(self.candidates.tolist(), key=lambda agent: (not self.is_served[agent], key[agent]))
+
+    def come_first(self, *keys: np.ndarray) -> bool:
+        """Whether the agents who are served have the smallest keys, of which a later one decides where those before are
+        equal. An agent who is not served may be level with one who is only where a random draw decided.
+        """
+        served, others = self.decision.served.tolist(), self.others.tolist()
+        if not served or not others or np.isnan([key[self.candidates] for key in keys]).any():
+            return False
+
+        def order(agent: int) -> tuple[float, ...]:
+            return tuple(float(f"{key[agent]:.{DIGITS}e}") for key in keys)
+
+        last, next_ = max(map(order, served)), min(map(order, others))
+        return last < next_ or (self.is_tie and last == next_)
+
+    @cached_property
+    def rival(self) -> RunnerUp | None:
+        """The next best choice if it is just as good, though leximin may tell them apart."""
+        other = next_best(self.decision)
+        return other if other is not None and is_tied(self.decision.welfare_after, other.welfare, other.cost) else None
+
+    @property
+    def is_tie(self) -> bool:
+        """Whether a random draw decided."""
+        return self.rival is not None and leximin_apart(self.decision, self.rival.after) is None
+
+    @property
+    def had_rivals(self) -> bool:
+        """Whether it is known that there was another choice, so a random draw could have been needed."""
+        return next_best(self.decision) is not None
+
+    @cached_property
+    def tied(self) -> list[int]:
+        """The agents among whom a random draw decided, where one took the place of another."""
+        if self.rival is None:
+            return []
+        now, then = set(self.decision.served.tolist()), set(self.decision.problem.served(self.rival.given).tolist())
+        tied = (now | then) - (now & then)
+        if self.worth is not None and now - then:
+            agent = min(now - then)
+            alike = [np.isclose(key, key[agent], rtol=SEEN, atol=0) for key in (self.recent, self.worth)]
+            tied |= set(self.candidates[(alike[0] & alike[1])[self.candidates]].tolist())
+        return sorted(tied)
+
+
+DIGITS = 9
+"""Numbers that agree in as many decimal digits after the first are level."""
+
+
+def next_best(decision: Decision) -> RunnerUp | None:
+    """The next best choice, where there is one that is known or soon found."""
+    problem = decision.problem
+    is_known = "runner_up" in decision.__dict__
+    is_quick = not problem.next_best_is_slow or len(decision.served) <= _QUICK
+    return decision.runner_up if problem.has_next_best and (is_quick or is_known) else None
+
+
+def leximin_apart(decision: Decision, other: AnyArray) -> tuple[int, float, float] | None:
+    """Where a decision differs from other recent totals, from the worst-off or the heaviest load on; None if nowhere.
+
+    The rank, and the values there after the decision and in the other.
+    """
+    chosen, instead = (np.sort(Z[np.isfinite(Z)]) for Z in (np.asarray(decision.after), np.asarray(other)))
+    if decision.problem.is_burden:
+        chosen, instead = chosen[::-1], instead[::-1]
+    rank = first_apart(chosen, instead)
+    return None if rank is None else (rank, float(chosen[rank]), float(instead[rank]))

@@ -1,0 +1,135 @@
+"""The headline of a decision: who gets what, and a reason that its table bears out.
+
+A reason is given only if it is true of the numbers: that the agents who are served have the lowest recent totals, say,
+or the largest need × price. Where no such reason is true, the headline names the aim of the decision.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from bygones._text import amount, listed, number_in_words, plural
+from bygones.allocation.comparison import Comparison
+from bygones.allocation.problem_contract import NAMED
+from bygones.allocation.problems import Assign, Divide, in_words
+from bygones.allocation.ties import SEEN
+from bygones.kinds import of_the, words
+
+NOBODY = "Nobody is served: no choice would raise welfare."
+
+
+def headline(compared: Comparison, when: str = "") -> str:
+    """Who gets what, and why.
+
+    Args:
+        compared: the agents of the decision.
+        when: the day of the decision, as text.
+    """
+    if not len(compared.decision.served):
+        return NOBODY
+    return f"{_who_gets_what(compared)}{f' on {when}' if when else ''}: {reason(compared)}."
+
+
+def _who_gets_what(compared: Comparison) -> str:
+    """Everyone with what they get; agents who get the same are named together."""
+    decision = compared.decision
+    is_burden, one = decision.problem.is_burden, words(decision.problem.kind).gets
+    gets = in_words(decision.handed_out, decision.problem, decision.problem.kind, decision.thing, brief=True)
+    shown = list(gets) if len(gets) <= NAMED + 1 else list(gets)[:NAMED]
+    more = [f"{len(gets) - len(shown)} others"] if len(shown) < len(gets) else []
+    agents_of: dict[str, list[str]] = {}
+    for agent in shown:
+        agents_of.setdefault(gets[agent], []).append(agent)
+    if more and len(set(gets.values())) == 1:
+        agents_of[gets[shown[0]]] += more
+    elif more:
+        agents_of["a part" if isinstance(decision.problem, Divide) else "something"] = more
+    clauses, before = [], ""
+    for thing, agents in agents_of.items():
+        many = "take" if is_burden else "get"
+        verb = many if agents == more else one if len(agents) == 1 else f"each {many}"
+        # Ana takes the evening shift and Ben the night shift.
+        clauses.append(" ".join([listed(agents), *([verb] if verb != before else []), thing]))
+        before = verb
+    if any(" and " in clause for clause in clauses):
+        return ", and ".join([", ".join(clauses[:-1]), clauses[-1]]) if len(clauses) > 1 else clauses[0]
+    return listed(clauses)
+
+
+def reason(compared: Comparison) -> str:
+    """The first reason that is true."""
+    kind, several = compared.decision.problem.kind, len(compared.candidates) > 1
+    if compared.is_enough:
+        if kind == "burden":
+            return "no one else is available"
+        return "there is enough for everyone who asked" if several else "no one else asked"
+    text = next((text for text, keys in _reasons(compared) if compared.come_first(*keys)), None)
+    if text is None:
+        return _aim(compared)
+    draw = ", with a random draw among equals" if compared.is_tie else ""
+    return f"{text} {of_the(len(compared.candidates), kind)}{draw}"
+
+
+def _reasons(compared: Comparison) -> Iterator[tuple[str, tuple[np.ndarray, ...]]]:
+    """Reasons that fit the rule, the simplest first, each with the numbers of which those who are served have the
+    smallest.
+    """
+    decision, worth, recent = compared.decision, compared.worth, compared.recent
+    is_burden, kind = decision.problem.is_burden, words(decision.problem.kind)
+    least = f"{kind.least}s" if len(decision.served) > 1 and not is_burden else kind.least
+    least = f"{least} per share" if compared.has_shares else least
+    if compared.score is not None:
+        name, score = compared.score
+        best = f"{'lowest' if is_burden else 'highest'} {name}"
+        yield best, (score if is_burden else -score,)
+        yield f"{best}, then {least}", (score if is_burden else -score, recent)
+    elif worth is None or decision.welfare.form is None:
+        return
+    elif compared.has_equal_needs or decision.welfare.name == "egalitarian":
+        yield least, (recent,)
+        if is_burden:
+            yield f"least recent work with this {decision.thing.name or kind.one},", (compared.with_this,)
+        else:
+            yield f"{least}, then largest need", (recent, -worth)
+    elif decision.welfare.name == "nash" and not compared.has_shares:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            growth = np.where(recent > 0, compared.with_this / recent, math.inf)
+        yield "largest gain relative to the recent total,", (-growth,)
+
+
+def _aim(compared: Comparison) -> str:
+    """The aim of the decision, where no simpler reason is true."""
+    decision, is_burden = compared.decision, compared.decision.problem.is_burden
+    names: dict[type, str] = {Assign: "assignment", Divide: "division"}
+    choice = names.get(type(decision.problem), "choice")
+    if compared.is_tie:
+        return f"one of several equally good {choice}s, picked by a random draw"
+    if not decision.optimal:
+        return f"the best {choice} found"
+    if decision.prices is not None:
+        score = compared.score[0] if compared.score else "utility × price"
+        return f"no other {choice} has a {'lower' if is_burden else 'higher'} sum of {score}"
+    if decision.welfare.name == "egalitarian":
+        best = "keeps the heaviest recent load lower" if is_burden else "leaves the lowest recent total higher"
+        return _level(compared) or f"no other {choice} {best}"
+    name = f" ({decision.welfare})" if decision.welfare.is_named else ""
+    return f"no other {choice} has a {'lower burden' if is_burden else 'higher welfare'}{name}"
+
+
+def _level(compared: Comparison) -> str:
+    """The level to which a division raises those who had least; empty unless everyone with a part is level after it."""
+    decision, after = compared.decision, compared.with_this
+    parts, others = after[decision.served], after[compared.others]
+    lowest = float(parts.min())
+    slack = SEEN * abs(lowest)
+    if not isinstance(decision.problem, Divide) or parts.max() > lowest + slack or (others < lowest - slack).any():
+        return ""
+    level = decision.thing.with_unit(amount(lowest)) + (" per share" if compared.has_shares else "")
+    total = "recent load" if decision.problem.is_burden else "recent total"
+    if len(parts) > 1 and not len(others):
+        everyone = "both" if len(parts) == 2 else f"all {number_in_words(len(parts))}"
+        return f"this brings {everyone} to a {total} of {level}"
+    return f"this raises the lowest {plural(total, len(parts))} to {level}"

@@ -1,0 +1,174 @@
+"""Accounts of single events: the entry itself, the reasons of a decision, its draw, and later changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from bygones._text import amount, counted
+from bygones.document.document import Answer, Block, Document
+from bygones.kinds import words
+from bygones.ledger.actions.explanations import BEYOND, LaterChange, changes_since, made_again
+from bygones.ledger.actions.remade import Told, told
+from bygones.ledger.model.draws import check_draw
+from bygones.ledger.model.events import DECISIONS, RECEIVED, Event, is_counted
+from bygones.ledger.model.rules import Rules
+from bygones.ledger.model.settings import settings_in_words
+from bygones.ledger.model.times import named
+from bygones.ledger.storage import draw_table, revisions, rows
+
+_VERBS = {"leave": "leaves", "hold": "goes on hold", "resume": "takes part again"}
+
+
+class DecisionAccount(NamedTuple):
+    """A decision, and what belongs to it.
+
+    Attributes:
+        decision: the decision.
+        told: what it gave, and why.
+        first: the decision in whose place it was made, and whose draw it has; the decision itself if there is none.
+        committing: the event that had committed to the draw, None where none had.
+        again: the decision that was made in its place and counts instead, None where there is none.
+        gets_again: what that one gave, in words.
+    """
+
+    decision: Event
+    told: Told
+    first: Event
+    committing: Event | None
+    again: Event | None
+    gets_again: dict[str, str]
+
+    def sentences(self) -> Iterator[str]:
+        """How the draw is checked, if one was needed, and what the decision in its place gives."""
+        drawn = (self.first.details or {}).get("draw") or {}
+        needed_none = self.told.again is not None and not self.told.again.explanation.was_drawn
+        if "seed" in drawn and not needed_none:
+            yield from self._draw(drawn)
+        if self.again is not None:
+            gets = "; ".join(f"{agent}: {what}" for agent, what in self.gets_again.items()) or "nobody"
+            yield f"Decided again as event {self.again.seq}, with the same draw: {gets}."
+
+    def _draw(self, drawn: dict[str, Any]) -> Iterator[str]:
+        of = "" if self.first is self.decision else f" of event {self.first.seq}, in whose place this was decided"
+        committing, seed = self.committing, drawn["seed"]
+        if committing is None:
+            yield f"Draws were made with the seed {seed}{of}, to which no earlier event had committed."
+            return
+        published, is_kept = (committing.details or {})["draw"], check_draw(self.first, committing)
+        verdict = "and it is" if is_kept else "BUT IT IS NOT"
+        if "chain" in published and "number" in drawn:
+            steps = counted(drawn["number"] - published.get("before", 0), "time")
+            yield f"Draw {drawn['number']} was made with the seed {seed}{of}."
+            yield "An agent's lot is the SHA-256 of the seed, the day of a plan and the name."
+            yield (
+                f"Event {committing.seq} had committed to it: hashed {steps} with SHA-256 it must be "
+                f"{published['chain']}, {verdict}."
+            )
+            return
+        yield f"Draws were made with the seed {seed}{of}."
+        yield f"Event {committing.seq} had committed to it: its SHA-256 must be {published['next']}, {verdict}."
+        yield f"To check it yourself: printf %s {seed} | sha256sum"
+
+
+@dataclass(frozen=True)
+class EventAccount(Answer):
+    """An event and all that belongs to it.
+
+    Attributes:
+        event: the event.
+        rules: the rules at its time.
+        zone: the time zone in which times are shown.
+        decision: the decision that it is or follows from, None where there is none.
+        changes: what changed it later.
+        void_since: the event since which it is void, None if it counts.
+    """
+
+    event: Event
+    rules: Rules
+    zone: str
+    decision: DecisionAccount | None
+    changes: list[LaterChange]
+    void_since: int | None
+
+    def document(self) -> Document:
+        """The event as people read it."""
+        event, received = self.event, words(self.rules.kind).received
+        blocks: list[Block] = [] if is_counted(event.amount or 0.0) else [BEYOND]
+        if event.kind == "void":
+            blocks.append(f"It makes event {event.refers} void.")
+        if self.void_since is not None:
+            blocks.append(f"Void since event {self.void_since}: it counts as if it had not been recorded.")
+        if event.note:
+            blocks.append(f"Note: {event.note}")
+        if event.kind == "rules":
+            blocks += [f"{name}: {setting}" for name, setting in settings_in_words(event.details or {})]
+        if self.decision is not None:
+            explanation = self.decision.told.explanation
+            blocks += [explanation.headline, *explanation.blocks, *self.decision.sentences()]
+        blocks += [change.sentence(received) for change in self.changes]
+        return Document(self._headline(received), blocks, "Event")
+
+    def _headline(self, received: str) -> str:
+        event = self.event
+        size = "" if event.amount is None else f" {self.rules.handed_out.with_unit(amount(event.amount, 6))}"
+        match event.kind:
+            case "received":
+                what = f"{event.agent} {received}{size}"
+            case "join":
+                what = f"{event.agent} joins, starting with{size}," if size else f"{event.agent} joins"
+            case kind:
+                what = f"{event.agent} {_VERBS[kind]}" if kind in _VERBS else f"{event.agent}, {kind}{size}"
+        when = f"at {named(event.time, self.zone)}, recorded at {named(event.recorded, self.zone)}"
+        return (
+            f"Event {event.seq}: {what if event.agent is not None else f'{event.kind}{size}'} {when}"
+            f"{f' by {event.author}' if event.author else ''}"
+        )
+
+    def why_not(self, agent: str) -> str:
+        """Why an agent was not chosen in the decision."""
+        again = None if self.decision is None else self.decision.told.again
+        if again is None:
+            missing = "is no decision" if self.decision is None else "was decided by a version that cannot be repeated"
+            raise ValueError(f"why-not cannot be answered: event {self.event.seq} {missing}")
+        return again.why_not(agent)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The account, of the types that JSON has."""
+        changes = [change.event.to_dict() | {"was": change.was, "now": change.now} for change in self.changes]
+        decision, again = None, None
+        if self.decision is not None:
+            reasons = {"gets": self.decision.told.gets, "reasons": self.decision.told.reasons}
+            decision = self.decision.decision.to_dict() | reasons
+            again = None if self.decision.again is None else self.decision.again.seq
+        data = {"decided_again_as": again, "decision": decision, "changed_by": changes}
+        return self.event.to_dict() | {"void_since": self.void_since} | data
+
+
+def account_of(connection: sa.Connection, rules: Rules, zone: str, seq: int) -> EventAccount:
+    """The account of an event by its number; of something received, with the decision through which it was."""
+    event = rows.load_event(connection, seq)
+    cause = rows.load_event(connection, event.refers) if event.kind in RECEIVED and event.refers else event
+    decision = _decision(connection, cause) if cause.kind in DECISIONS else None
+    void_since = revisions.void_since(connection, seq)
+    return EventAccount(event, rules, zone, decision, changes_since(connection, cause), void_since)
+
+
+def committing(connection: sa.Connection, decision: Event) -> Event | None:
+    """The event that had committed to the draw of a decision, or None."""
+    drawn = (decision.details or {}).get("draw") or {}
+    seq = drawn.get("committed_in") or draw_table.published_in(connection, drawn.get("number"))
+    return None if seq is None else rows.load_event(connection, seq)
+
+
+def _decision(connection: sa.Connection, decision: Event) -> DecisionAccount:
+    origin = (decision.details or {}).get("redecides")
+    first = decision if origin is None else rows.load_event(connection, origin)
+    again = made_again(connection, decision)
+    gets_again = {} if again is None else told(connection, again).gets
+    return DecisionAccount(
+        decision, told(connection, decision), first, committing(connection, first), again, gets_again
+    )
