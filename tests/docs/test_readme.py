@@ -43,7 +43,7 @@ def test_the_start_of_a_person_who_hands_out_shifts(tmp_path, monkeypatch, capsy
     for words in commands(STARTS["You hand out shifts"]):
         program.main(words)
     out = capsys.readouterr().out
-    assert re.search(r"^(Ben|Cem) carries a turn of 8", out, re.MULTILINE)
+    assert re.search(r"^(Ben|Cem) takes the ", out, re.MULTILINE)
     assert "Record this?" in out
     assert re.search(r"(Ben|Cem) +8 +8 ", out)
 
