@@ -54,7 +54,7 @@ def test_those_who_were_not_available_are_not_said_to_be_passed_over(ward, capsy
         ledger.record("cem", 1, at="2026-01-02")
         ledger.decide(ChooseK({"ana": 2.0, "cem": 3.0}), at="2026-01-05")
         told = run(capsys, "ledger", "explain", ward, str(ledger.n_events() - 1))
-    assert "ben has less (0) but was not available." in told
+    assert "ben has the least recent work (0) but was not available." in told
 
 
 def test_rules_that_wait_are_shown(ward, capsys):

@@ -45,7 +45,7 @@ def test_the_start_of_a_person_who_hands_out_shifts(tmp_path, monkeypatch, capsy
     out = capsys.readouterr().out
     assert re.search(r"^(Ben|Cem) takes the ", out, re.MULTILINE)
     assert "Record this?" in out
-    assert re.search(r"(Ben|Cem) +8 +8 ", out)
+    assert re.search(r"(Ben|Cem) +8 +8(\.0)? +█", out)
 
 
 def test_the_start_of_a_person_who_runs_a_cluster(tmp_path, monkeypatch, capsys):
