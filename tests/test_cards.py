@@ -173,15 +173,15 @@ class TestLedger:
         standing = ledger.standing("2026-01-05")
         html = standing._repr_html_()
         assert [row[0] for row in rows(html)[1:]] == ["Cem", HOSTILE, "Ana"]
-        assert rows(html)[3] == ["Ana", "8", "8", "", "-5", "-5", "2026-01-05"]
+        assert rows(html)[3] == ["Ana", "8", "8", "", "5 ahead", "-5", "5 Jan"]
         assert rows(html)[1][-1] == ""
         assert "<script" not in html
         assert Read(html).text.strip().startswith("Standing")
         assert repr(standing) == "<Standing of 3 agents at 2026-01-05 00:00 UTC>"
-        assert ["Cem", "0", "0", "", "on hold", "", ""] in rows(ledger.standing("2026-01-07")._repr_html_())
+        assert ["Cem", "0", "0.00", "", "on hold", "", ""] in rows(ledger.standing("2026-01-07")._repr_html_())
 
     def test_a_standing_of_nobody(self, ledger):
-        assert "No agent has joined yet." in ledger.standing("2026-01-02")._repr_html_()
+        assert "No agent has joined by 2026-01-02 00:00 UTC." in ledger.standing("2026-01-02")._repr_html_()
 
     def test_proposals_and_past_decisions_have_their_reasons(self, ledger):
         ledger.join_all(AGENTS)

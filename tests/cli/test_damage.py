@@ -77,7 +77,7 @@ def test_what_was_not_recorded_is_named(path, capsys, details):
     damage(path, "UPDATE events SET details = ? WHERE seq = 1", details)
     err = refused(capsys, "ledger", "standing", path, "--before", 4)
     assert "team.db is damaged: " in err
-    assert "`bygones ledger verify` says more" in err
+    assert "`bygones ledger verify` lists all problems" in err
 
 
 def test_a_bug_stays_a_bug(path, capsys, monkeypatch):

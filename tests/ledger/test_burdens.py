@@ -89,7 +89,7 @@ def test_rules_that_make_no_sense_are_refused(settings, message):
 
 def test_the_kind_cannot_change(nights, team):
     for ledger, kind in ((nights, "good"), (team, "burden")):
-        with pytest.raises(ValueError, match="kind cannot change, since it says what was recorded"):
+        with pytest.raises(ValueError, match="kind cannot change, since it defines the meaning of amounts"):
             ledger.change_rules(kind=kind)
 
 

@@ -259,7 +259,7 @@ class TestVoid:
                 (99, "there is no event 99 to void"),
                 (10**20, "there is no event 100000000000000000000"),
                 (-1, "there is no event -1"),
-                (1, "event 1 says when the ledger began"),
+                (1, "event 1 has the beginning and the first rules of the ledger"),
                 (
                     2,
                     f"'ana' would be away at 2026-01-04 00:00 UTC and could not hold then; void event {hold.seq} first",

@@ -46,5 +46,5 @@ def damage_in(words: Sequence[str]) -> str | None:
             except ValueError as error:
                 return str(error)
         if problems:
-            return f"{ledger.name} is damaged: {problems[0]}; `bygones ledger verify` says more"
+            return f"{ledger.name} is damaged: {problems[0]}; `bygones ledger verify` lists all problems"
     return None

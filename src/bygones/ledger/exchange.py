@@ -66,8 +66,10 @@ def _amount_column(path: Path, row: dict[str, str]) -> str:
     names = [name for name in ("amount", "utility") if name in row]
     if len(names) == 1:
         return names[0]
-    found = "both" if names else ", ".join(map(repr, row))
-    raise ValueError(f"{path} must have one column 'amount' or 'utility', found {found}: name the column with --amount")
+    columns = "both" if names else ", ".join(map(repr, row))
+    raise ValueError(
+        f"{path} must have one column 'amount' or 'utility', found {columns}: name the column with --amount"
+    )
 
 
 def write_events(file: TextIO, events: Iterable[tuple[Event, bytes]]) -> None:

@@ -153,7 +153,7 @@ class Readable:
             return list(connection.execute(sa.select(table.c.seq).where(*decided).order_by(table.c.seq)).scalars())
 
     def joined_before(self, join: Event) -> bool:
-        """Whether the agent who joins with this event had joined before, so that it returns."""
+        """Whether the agent who joins with this event had joined before, and returns."""
         table, agents = schema.events, schema.agents
         earlier = [agents.c.name == join.agent, table.c.kind == "join", table.c.seq < join.seq, revisions.in_effect()]
         query = sa.select(table.c.seq).join_from(table, agents, table.c.agent == agents.c.id).where(*earlier)
@@ -202,7 +202,7 @@ class Readable:
             head = connection.execute(sa.select(schema.ledger.c.rules, schema.ledger.c.head)).one()
             book, table, known_by, last = rows.load_book(head.rules), schema.events, None, None
             if as_recorded is not None and before is not None:
-                raise ValueError("as_recorded and before say the same in two ways: give only one of them")
+                raise ValueError("as_recorded and before have the same purpose: give only one of them")
             time = None if at is None else book.instant(at)
             if before is not None:
                 if not 1 < before <= head.head:

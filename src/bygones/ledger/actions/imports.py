@@ -154,20 +154,20 @@ def preview(connection: sa.Connection, book: RuleBook, entries: Sequence[Entry],
     by_agent: dict[str, list[int]] = {}
     for row, name in enumerate(names):
         by_agent.setdefault(name, []).append(row)
-    everybody = connection.execute(sa.select(schema.agents.c.name)).scalars().all()
-    known = set(everybody)
+    members = connection.execute(sa.select(schema.agents.c.name)).scalars().all()
+    known = set(members)
     new = [name for name in by_agent if name not in known]
-    near = tuple(tuple(group) for group in groups_alike([*everybody, *new]) if set(group) & set(new))
+    near = tuple(tuple(group) for group in groups_alike([*members, *new]) if set(group) & set(new))
     if new and not join:
         raise _unknown(new, near)
     shares = []
     for name, its in by_agent.items():
         when, total = [times[row] for row in its], sum(float(entries[row].amount) for row in its)
         shares.append(Share(name, len(its), min(when), max(when), total, name in known))
-    found = [(name, time, float(entry.amount)) for name, time, entry in zip(names, times, entries, strict=True)]
+    facts = [(name, time, float(entry.amount)) for name, time, entry in zip(names, times, entries, strict=True)]
     left, seen = _there(connection, min(times, default=0), max(times, default=0)), set()
     there, repeated = [], []
-    for row, each in enumerate(found):
+    for row, each in enumerate(facts):
         if entries[row].key is None and left[each] > 0:
             left[each] -= 1
             there.append(row)
@@ -276,8 +276,8 @@ def _imports(connection: sa.Connection) -> list[Import]:
     """All imports."""
     links, events = schema.links, schema.events
     query = sa.select(links.c.event, links.c.other, events.c.details).join(events, events.c.seq == links.c.event)
-    found = connection.execute(query.where(links.c.kind == "import").order_by(links.c.event))
-    return [Import(seq, last, str(load_details(text)["batch"]["source"])) for seq, last, text in found]
+    batches = connection.execute(query.where(links.c.kind == "import").order_by(links.c.event))
+    return [Import(seq, last, str(load_details(text)["batch"]["source"])) for seq, last, text in batches]
 
 
 def _named(imports: Sequence[Import]) -> str:

@@ -179,7 +179,7 @@ def _voidable(tx: Transaction, seq: int, *, swapping: bool) -> Event:
     if since is not None:
         raise ValueError(f"event {seq} is already void, since event {since}")
     if seq == 1:
-        raise ValueError("event 1 says when the ledger began and by which rules: change the rules instead")
+        raise ValueError("event 1 has the beginning and the first rules of the ledger: change the rules instead")
     if not swapping:
         _check_not_swapped(tx.connection, event)
     if event.kind == "void" and event.refers is not None:
@@ -252,15 +252,15 @@ def change_rules(tx: Transaction, time: int, settings: dict[str, Any], note: str
     if not settings:
         raise ValueError("a rule change must change at least one setting, got none")
     if "kind" in settings:
-        raise ValueError("kind cannot change, since it says what was recorded: make a ledger of the other kind")
+        raise ValueError("kind cannot change, since it defines the meaning of amounts: make a ledger of the other kind")
     after = tx.book.at(time).changed(settings)
     if after.memory != DISCOUNTED and not {"half_life", "half_lives"}.isdisjoint(settings):
         raise ValueError(f"a half-life has no effect with {after.memory}: change the memory to {DISCOUNTED} as well")
     if check_memory(settings.get("memory", after.memory))[1] is not None:
         settings = settings | {"half_life": after.half_life}
-    told = after.to_dict()
-    by_agent = {name: {agent: told[name].get(agent) for agent in settings.get(name, ())} for name in BY_AGENT}
-    settings = {name: by_agent.get(name, told[name]) for name in settings}
+    all_settings = after.to_dict()
+    by_agent = {name: {agent: all_settings[name].get(agent) for agent in settings.get(name, ())} for name in BY_AGENT}
+    settings = {name: by_agent.get(name, all_settings[name]) for name in settings}
     check_settings(settings)
     latest = _latest_after(tx, time)
     if latest is not None and any(name in settings for name in MEMORY_SETTINGS):

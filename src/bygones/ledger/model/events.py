@@ -1,7 +1,7 @@
 """The events a ledger is made of, and the chain of hashes over them.
 
-Events are only ever appended. Each carries the SHA-256 of its predecessor's hash and its own text, so that whoever
-edits, removes or inserts an event later must change every hash after it; `verify` shows the first that does not fit.
+Events are only ever appended. Each has the SHA-256 of its predecessor's hash and its own text. An event that is edited,
+removed or inserted later changes every hash after it, and `verify` shows the first that does not fit.
 """
 
 from __future__ import annotations

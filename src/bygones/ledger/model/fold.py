@@ -170,7 +170,7 @@ def fold(
     joining: Sequence[Joining] = (),
     given: Callable[[Start], float] = lambda start: start.amount,
 ) -> tuple[Snapshot, list[Start]]:
-    """The snapshot with what happens between two instants, and the starts of those who join by a rule meanwhile.
+    """The snapshot with what happens between two instants, and the starts of agents who join by a rule in between.
 
     Facts are asked for up to each instant at which an agent joins, in the order of time. `given` returns the amount
     that the agent was really given to start with, where that is known.
@@ -300,7 +300,7 @@ def check_sums(names: Sequence[str], *sums: np.ndarray) -> None:
     if len(beyond):
         raise ValueError(
             f"what is known of {names[beyond[0]]!r} is not a finite number, since an earlier version recorded amounts "
-            f"beyond {LARGEST:g}: `bygones ledger verify` says which, and what to do"
+            f"beyond {LARGEST:g}: `bygones ledger verify` lists them, and explains what to do"
         )
 
 

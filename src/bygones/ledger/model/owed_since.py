@@ -1,14 +1,14 @@
 r"""Who is owed something, followed through a history without looking at every agent after every event.
 
-Everybody who is present fades alike, so that the sign of what is owed changes at events only. Counted in the amounts of
-one instant, $\tilde Z = 2^{H} Z$, nothing fades: agent $i$'s $\tilde Z_i$ changes at its own events, and it is owed
-something exactly while the level of all, $\tilde m = \sum_j \tilde Z_j / \sum_j w_j$, is above
-$\tilde Z_i / w_i$. As long as nobody comes or goes and nothing is taken back the level only rises. Then, between two of
-its own events, an agent is first not owed and from some instant on owed, and one search in the rising levels
-finds that instant: a stretch of $k$ events takes $k\log k$ operations, however many agents there are.
+All recent totals fade alike while agents are present, so the sign of a balance changes at events only. Counted in the
+amounts of one instant, $\tilde Z = 2^{H} Z$, nothing fades: agent $i$'s $\tilde Z_i$ changes at its own events, and it
+is owed something exactly while the level of all, $\tilde m = \sum_j \tilde Z_j / \sum_j w_j$, is above $\tilde Z_i /
+w_i$. As long as nobody comes or goes and nothing is taken back the level only rises. Then, between two of its own
+events, an agent is first not owed and from some instant on owed, and one search in the rising levels finds that
+instant: a stretch of $k$ events takes $k\log k$ operations, however many agents there are.
 
-A hold does not end the time for which somebody has been owed. Nobody is owed anything while on hold, but whoever is
-owed something again on resuming has been since before.
+A hold does not end the time for which an agent has been owed. Nobody is owed anything while on hold, but an agent who
+is owed something again on resuming counts as owed since before the hold.
 
 Under other memories, and with a half-life for each agent, the sign also changes between events. `DailyWatch` looks at
 every event and at the beginning of every day.
@@ -34,7 +34,7 @@ SETTLED = 1e-9
 """An agent is owed something if it is more than this share of all that is remembered."""
 
 LONGEST = 4.0
-"""Half-lives after which a stretch is counted in the amounts of a later instant, so that no digits are lost."""
+"""Half-lives after which a stretch is counted in the amounts of a later instant, which saves digits."""
 
 
 class Watch:
@@ -45,7 +45,7 @@ class Watch:
         self._book, self._agents = book, agents
         self._clocks = book.clocks(agents.remembering, agents.names, agents.participation)
         self._unstopped = book.clocks(agents.remembering, ("",), (((book.began, "join"),),))
-        self._everybody, self._present = np.arange(n), np.zeros(n, dtype=bool)
+        self._everyone, self._present = np.arange(n), np.zeros(n, dtype=bool)
         self._on_hold = np.zeros(n, dtype=bool)
         self._remembered, self._now = np.zeros(n), book.began
         self._since = np.full(n, -1, dtype=np.int64)
@@ -124,7 +124,7 @@ class Watch:
 
     def _fade(self, until: int) -> None:
         now, then = np.full(len(self._since), self._now), np.full(len(self._since), until)
-        self._remembered = self._remembered * np.exp2(-self._clocks.steps(self._everybody, now, then))
+        self._remembered = self._remembered * np.exp2(-self._clocks.steps(self._everyone, now, then))
         self._now = until
 
     def _entitlements(self, time: int) -> np.ndarray:

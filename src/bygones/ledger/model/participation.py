@@ -72,9 +72,9 @@ def with_change(changes: Participation, time: int, kind: str, agent: str, zone: 
     """The participation with one more change, refused if one would not follow from the one before."""
     later = tuple(change for change in changes if change[0] > time)
     together = (*changes[: len(changes) - len(later)], (time, kind), *later)
-    found = first_impossible(together)
-    if found is not None:
-        position, state = found
+    impossible = first_impossible(together)
+    if impossible is not None:
+        position, state = impossible
         at, following = together[position]
         when = named(at, zone)
         is_so = {"hold": "already on hold", "resume": "not on hold", "join": "already a member"}
@@ -86,11 +86,11 @@ def with_change(changes: Participation, time: int, kind: str, agent: str, zone: 
 
 def holds(changes: Participation) -> list[tuple[int, int]]:
     """The agent's times on hold, the last perhaps open-ended."""
-    found, since = [], None
+    periods, since = [], None
     for at, kind in changes:
         if kind == "hold":
             since = at
         elif since is not None:
-            found.append((since, at))
+            periods.append((since, at))
             since = None
-    return found if since is None else [*found, (since, _FOREVER)]
+    return periods if since is None else [*periods, (since, _FOREVER)]

@@ -91,15 +91,15 @@ def read_dates(
         by_date = dict.fromkeys(dates, rows)
     if len(by_date) > MOST_DATES:
         raise ValueError(f"a plan must have at most {MOST_DATES} dates, got {len(by_date)}")
-    found = [
+    needs_of_dates = [
         _of_date(path, text, each, zone, k=k, capacity=capacity, amount=amount, whole=whole)
         for text, each in by_date.items()
     ]
-    found.sort(key=lambda needs: needs.at)
-    for one, other in pairwise(found):
+    needs_of_dates.sort(key=lambda needs: needs.at)
+    for one, other in pairwise(needs_of_dates):
         if one.at == other.at:
             raise ValueError(f"{path} has one date in two spellings: {as_datetime(one.at):%Y-%m-%d}")
-    return found
+    return needs_of_dates
 
 
 def dates_from(first: str, until: str, every: str, zone: str) -> list[str]:

@@ -114,22 +114,25 @@ def replan(
         before, all_day = tuple(turn.turn for turn in turns), turns[0].all_day
         kept = [turn for turn in turns if not why[turn.seq]]
         try:
-            made, stay = _filled(tx, plan, request, kept, [turn.item for turn in turns if why[turn.seq]])
+            decision, stay = _filled(tx, plan, request, kept, [turn.item for turn in turns if why[turn.seq]])
         except ValueError:
             changes.append(Replanned(plan.time, all_day, before, before, (*_reasons(had), NOBODY_ELSE)))
             stuck.append([plan.seq, had])
             continue
         records.void(tx, plan.seq, note)
         staying = [Given(turn.agent, turn.item, turn.part, turn.amount) for turn in kept] if stay else []
-        about = made.details() | {
+        about = decision.details() | {
             "request": request.to_dict(),
             "turns": had,
-            "draw": draw_table.reveal(tx.connection, made.draw, tx.next),
+            "draw": draw_table.reveal(tx.connection, decision.draw, tx.next),
             "all_day": all_day,
             "redecides": plan.seq,
         }
-        record_date(tx, plan.time, about, [*staying, *made.given], check_text("note", note))
-        after = (*(turn.turn for turn in kept if stay), *turns_of(made.given, made.request, made.standing.rules))
+        record_date(tx, plan.time, about, [*staying, *decision.given], check_text("note", note))
+        after = (
+            *(turn.turn for turn in kept if stay),
+            *turns_of(decision.given, decision.request, decision.standing.rules),
+        )
         changes.append(Replanned(plan.time, all_day, before, after, _reasons(had)))
     if stuck and len(stuck) < len(changes):
         tx.together(stuck=stuck)
@@ -195,10 +198,10 @@ def _cannot(turn: PlannedTurn, now: DateNeeds | None) -> str:
 
 def unplan(tx: Transaction, start: int, end: int | None = None, note: str = "") -> list[Event]:
     """Takes back what is planned from an instant on; the events by which each date's plan is void."""
-    found = [records.void(tx, plan.seq, note) for plan in _plans(tx, start) if end is None or plan.time < end]
-    if not found:
+    voids = [records.void(tx, plan.seq, note) for plan in _plans(tx, start) if end is None or plan.time < end]
+    if not voids:
         raise ValueError(f"nothing is planned from {tx.book.named(max(start, tx.recorded))} on")
-    return found
+    return voids
 
 
 def swap(tx: Transaction, first: int, second: int, note: str = "") -> list[Event]:

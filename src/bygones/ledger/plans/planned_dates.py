@@ -209,12 +209,14 @@ def draft(
         request, left_out = possible(needs.request, stood)
         drawn = draw_table.draw_for_date(connection, needs.at, book.zone)
         try:
-            made = proposal(connection, stood, request, int(head.head), drawn)
+            decision = proposal(connection, stood, request, int(head.head), drawn)
         except ValueError as error:
             raise ValueError(f"{book.named(needs.at)}: {error}") from None
         left_out |= dict.fromkeys(needs.unavailable, "not available")
-        dates.append(PlannedDate(needs, made, turns_of(made.given, made.request, made.standing.rules), left_out))
-        who, amounts = [row_of[each.agent] for each in made.given], [each.utility for each in made.given]
+        dates.append(
+            PlannedDate(needs, decision, turns_of(decision.given, decision.request, decision.standing.rules), left_out)
+        )
+        who, amounts = [row_of[each.agent] for each in decision.given], [each.utility for each in decision.given]
         new = Facts.amounts(who, reached, amounts, is_received=True)
         known = known._replace(agents=fold.add(known.agents, book, new))
     return Plan(tuple(dates), before, standing_of(book, known.agents, reached))
@@ -240,8 +242,8 @@ def record_date(tx: Transaction, at: int, details: dict[str, Any], given: Sequen
 
 def turn_details(given: Given) -> dict[str, Any] | None:
     """What a turn stores of what is given: which item it is, or how much of an amount."""
-    told = {"item": given.item, "part": given.part}
-    return {name: value for name, value in told.items() if value is not None} or None
+    details = {"item": given.item, "part": given.part}
+    return {name: value for name, value in details.items() if value is not None} or None
 
 
 def published(tx: Transaction, wanted: Sequence[DateNeeds], events: Sequence[Event]) -> Plan:
@@ -250,11 +252,15 @@ def published(tx: Transaction, wanted: Sequence[DateNeeds], events: Sequence[Eve
     dates = []
     for needs, event in zip(wanted, (event for event in events if event.kind == "plan"), strict=True):
         stood = remade.standing_before(connection, event)
-        made = remade.as_recorded(connection, event, stood)
-        if made is None:
+        decision = remade.as_recorded(connection, event, stood)
+        if decision is None:
             raise ValueError(f"the plan of event {event.seq} was made by an earlier version: use another key")
         left_out = (event.details or {}).get("left_out", [])
-        dates.append(PlannedDate(needs, made, turns_of(made.given, made.request, made.standing.rules), dict(left_out)))
+        dates.append(
+            PlannedDate(
+                needs, decision, turns_of(decision.given, decision.request, decision.standing.rules), dict(left_out)
+            )
+        )
     last = next(event for event in reversed(events) if event.kind == "plan")
     book = rows.load_changes(connection, head)
     before = timeline.standing(connection, book, events[0].recorded, head)

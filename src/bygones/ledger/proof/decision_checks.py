@@ -1,7 +1,7 @@
 """Every decision made again from what had been recorded before it, and compared with the record.
 
 The data are compared: who was given which amounts and items. A decision that cannot be repeated (of a kind of request
-of somebody's own, not proven to be the best, or by a method that this version does not know) is compared only with what
+of the user's own, not proven to be the best, or by a method that this version does not know) is compared only with what
 was received through it, and named.
 """
 
@@ -104,7 +104,7 @@ def _decide_again(
 
 
 def _is_as_good(again: Proposal, given: Sequence[Given], event: Event) -> bool:
-    """Whether what was recorded is as good as what is found now, so that only the draw is another.
+    """Whether the recorded choice is as good as the one found now, and only the draw differs.
 
     By the first method corrected amounts left rounding errors behind, which could decide between equals.
     """
@@ -150,7 +150,7 @@ class _Past:
         return standing_of(known.book, known.agents, time)
 
     def _moved_on(self, known: Known, time: int, head: int) -> Known:
-        """The snapshot with those looked at again of whom something was recorded, or came to its time, meanwhile."""
+        """The snapshot with those looked at again of whom something was recorded, or came to its time, in between."""
         again = timeline.rebuilt(self._connection, time, head, self._concerned(time, head))
         new = set(again.ids.tolist()) - set(known.ids.tolist())
         if new or len(again.ids) == len(known.ids):
@@ -189,7 +189,7 @@ def _decided_at(connection: sa.Connection, event: Event) -> bool:
 
 
 def _compare_receipts(connection: sa.Connection, decision: Event, given: Sequence[Given], checked: Checked) -> None:
-    """What was recorded as received through a decision must be what it says was given."""
+    """The amounts recorded as received through a decision must be those of the decision."""
     details, table = decision.details or {}, schema.events
     told = _totals(given)
     query = sa.select(schema.agents.c.name, table.c.amount).join_from(table, schema.agents)
@@ -197,7 +197,7 @@ def _compare_receipts(connection: sa.Connection, decision: Event, given: Sequenc
     received = _totals(Given(name, None, None, amount) for name, amount in connection.execute(query.where(*through)))
     if "redecides" in details and decision.kind == "plan":
         if "kept" not in details and "turns" not in details:
-            return  # an earlier version did not say which turns stayed
+            return  # an earlier version did not record which turns stayed
         if received.keys() != told.keys():
             for agent, *_, amount in (turn[:4] for turn in kept_and_vacant(details)[0]):
                 told[agent] = told.get(agent, 0.0) + amount

@@ -84,7 +84,7 @@ def verify(connection: sa.Connection, noted: str | None = None, *, decisions: bo
         decisions: whether to make every decision again.
     """
     problems = integrity.faults(connection)
-    made = Checked()
+    checked = Checked()
     with integrity.without_indexes(connection):
         row = connection.execute(sa.select(schema.ledger)).one()
         try:
@@ -100,13 +100,15 @@ def verify(connection: sa.Connection, noted: str | None = None, *, decisions: bo
             if not chain.broken:
                 problems += _compare(connection, row, chain)
             if decisions and not chain.broken:
-                made = check_decisions(connection)
-                problems += made.problems
+                checked = check_decisions(connection)
+                problems += checked.problems
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             return Verification(0, 0, bytes(row.head_hash).hex(), (*problems, f"the tables cannot be read: {error}"))
     count = int(connection.scalar(sa.select(sa.func.count()).select_from(schema.agents)) or 0)
     head = bytes(row.head_hash).hex()
-    return Verification(chain.count, count, head, tuple(problems), made.decisions, MappingProxyType(made.unchecked))
+    return Verification(
+        chain.count, count, head, tuple(problems), checked.decisions, MappingProxyType(checked.unchecked)
+    )
 
 
 def _compare(connection: sa.Connection, row: sa.Row[tuple[object, ...]], chain: Chain) -> list[str]:

@@ -27,7 +27,7 @@ from bygones.ledger.storage import dialects, revisions, rows, schema, timeline
 LINKS = ("redecides", "swaps", "takes", "undoes", "import", "draw")
 """Kinds of link: to the decision or plan in whose place another was made; from each half of a swap to both turns that
 were swapped, and to the one that it takes over; from a correction to the first event of the import that it takes back;
-from the event that says what was imported together to the last of it; and to the number of the draw of a decision."""
+from the first event of an import, which has its source, to the last; and to the number of the draw of a decision."""
 
 
 TABLES = (schema.links, schema.given)
@@ -58,8 +58,8 @@ def given_by(event: Event, cause: Mapping[str, Any] | None = None) -> list[Given
         return []
     if "what" not in details:
         return [Given(event.agent, details.get("item"), details.get("part"), float(event.amount or 0.0))]
-    told = str(details.get("planned_as", details["what"]))
-    return list(_told(_counted(cause), event.agent, told, float(event.amount or 0.0)))
+    sentence = str(details.get("planned_as", details["what"]))
+    return list(_told(_counted(cause), event.agent, sentence, float(event.amount or 0.0)))
 
 
 def load_given(connection: sa.Connection, seq: int) -> list[Given]:
@@ -90,13 +90,13 @@ def was_taken_over(events: sa.FromClause = schema.events) -> sa.ColumnElement[bo
 
 def taken_over(connection: sa.Connection, turns: Iterable[int]) -> set[int]:
     """These turns, and those that took them over in a swap, and those that took over these."""
-    found = new = set(turns)
+    all_turns = new = set(turns)
     table = schema.links
     query = sa.select(table.c.event).where(table.c.kind == "takes")
     while new:
         new = {seq for (seq,) in dialects.select_many(connection, query, table.c.other, new)}
-        found = found | new
-    return found
+        all_turns = all_turns | new
+    return all_turns
 
 
 def save(connection: sa.Connection, events: Iterable[Event]) -> None:

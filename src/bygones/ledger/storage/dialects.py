@@ -1,6 +1,6 @@
 """Where SQLite and PostgreSQL differ: who records, and how many rows go in one statement.
 
-**Authors.** An author is who they say, else who the environment says, else the user of the operating system. On
+**Authors.** The author is the one given, else that of the environment, else the user of the operating system. On
 PostgreSQL the database's user is named as well (`ana as desk`), which nobody else can claim to be where the database
 asks for passwords. Elsewhere an author is a note, not a proof.
 

@@ -1,9 +1,9 @@
 """Keys chosen by the caller: recording the same again with its key has no effect.
 
-After a crash or a lost answer nobody knows whether something was recorded. With a key they need not know: they record
-it again, and get back what was recorded the first time. The key stands in one event of what was recorded together,
-mostly the first. Its details say how many events belong together and how many of them come before it, what was asked
-for, as a hash. The answer follows from the events. The same key for something else is refused.
+After a crash or a lost answer nobody knows whether something was recorded. With a key the caller need not know: the
+same request again returns the first answer. The key is in one of the events that were recorded together, mostly the
+first. Its details have the number of these events, how many of them come before it, and a hash of the request. The
+answer follows from the events. The same key for another request is refused.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def fingerprint(asked: list[Any]) -> str:
 def number(amount: float) -> float | str:
     """An amount for a fingerprint, 6 being the same as 6.0; what is no number is refused later."""
     try:
-        found = float(amount)
+        value = float(amount)
     except (TypeError, ValueError, OverflowError):
         return repr(amount)
-    return found if math.isfinite(found) else repr(found)
+    return value if math.isfinite(value) else repr(value)
 
 
 def together(connection: sa.Connection, event: Event) -> list[Event]:

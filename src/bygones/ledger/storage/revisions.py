@@ -1,8 +1,8 @@
 """Revisions: which events are void, and which amounts were corrected.
 
 An event lapses when a later event of kind `void` names it; a void of that void puts it back. What rests on an event
-lapses with it: what was received through a decision, and the corrections of an amount. A correction says what an amount
-is from there on; of several, the last that is not void counts.
+lapses with it: the amounts received through a decision, and the corrections of an amount. A correction sets an amount
+from there on. If there are several, the last that is not void counts.
 
 A decision that was made again in place of another is a *version* of it, and so are all plans for one instant. Of the
 versions of one decision only the last that is not void is in effect, whatever was made void or put back in between.
@@ -56,7 +56,7 @@ def in_effect(events: sa.FromClause = schema.events, head: int | None = None) ->
 
 
 def corrects(events: sa.FromClause = schema.events, head: int | None = None) -> sa.ColumnElement[bool]:
-    """Which row of `revised` says what an event in effect counts with, if any does; to be joined on."""
+    """The row of `revised` with the amount that an event in effect counts with, if there is one; to be joined on."""
     table = schema.revised
     return sa.and_(table.c.event == events.c.seq, table.c.amount.is_not(None), *_open_at(table, head))
 
@@ -123,10 +123,10 @@ def rebuild(connection: sa.Connection) -> None:
     _insert(connection, all_revisions(connection))
 
 
-def _insert(connection: sa.Connection, found: Revisions) -> None:
+def _insert(connection: sa.Connection, changes: Revisions) -> None:
     rows = [
         {"event": event, "since": since, "until": until, "amount": amount}
-        for (event, since), (until, amount) in found.items()
+        for (event, since), (until, amount) in changes.items()
     ]
     if rows:
         dialects.insert(connection, schema.revised, rows)
@@ -195,7 +195,7 @@ def revisions(events: Iterable[Related]) -> Revisions:
 
 
 def _corrected_to(correction: Related, now: float, recorded: float) -> float:
-    """What a correction makes of an amount that counts as `now`; older corrections only say by how much it changes."""
+    """The amount after a correction of one that counts as `now`; older corrections only have the difference."""
     if correction.to is not None:
         return correction.to
     to = math.fsum([now, correction.amount])

@@ -38,7 +38,7 @@ class LedgerError(ValueError):
 
 
 class UncertainError(LedgerError):
-    """The database did not say whether it has committed; the same again with the same key finds out, or does it."""
+    """It is unknown whether the database has committed; the same request with the same key finds out."""
 
     exit_code = 4
 
@@ -72,7 +72,7 @@ class Store:
         if self.is_sqlite and self.path.exists() and (self.path.stat().st_size or not self.path.is_file()):
             raise LedgerError(f"{self.name} already exists: give a new ledger a new file")
         if self.is_sqlite:
-            with suppress(OSError):  # where it cannot be created, opening it says why
+            with suppress(OSError):  # where it cannot be created, opening it gives the reason
                 make_private(self.path)
         with self.transaction("IMMEDIATE") as connection:
             if schema.version(connection) is not None:

@@ -109,7 +109,7 @@ def advance(
     head: int | None = None,
     recorded: int | None = None,
 ) -> Known:
-    """The snapshot with the events between two instants added, and the starts of those who join meanwhile.
+    """The snapshot with the events between two instants added, and the starts of agents who join in between.
 
     With `recorded`, later events count only if they had been recorded by that instant, except who joins.
     """
