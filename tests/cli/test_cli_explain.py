@@ -103,3 +103,33 @@ def test_an_audit_names_the_newcomer_rule_for_those_to_whom_it_applied(ward, tmp
     run(capsys, "ledger", "import", ward, table, "--join")
     printed = run(capsys, "audit", ward, "--half-life", "7d")
     assert "newcomer rule for dan and eve: mean; the others start with what the ledger records" in printed
+
+
+def test_why_another_agent_was_not_chosen(ward, capsys):
+    with Ledger.open(ward) as ledger:
+        ledger.record("cem", 1, at="2026-01-02")
+        ledger.hold("ben", at="2026-01-04")
+        ledger.decide(ChooseK({"ana": 2.0, "cem": 3.0}), at="2026-01-05")
+        number = str(ledger.n_events() - 1)
+    told = run(capsys, "ledger", "explain", ward, number, "--why-not", "ana")
+    assert "\nana has more recent work (" in told
+    assert "ben was on hold." in run(capsys, "ledger", "explain", ward, number, "--why-not", "ben")
+    as_json = json.loads(run(capsys, "ledger", "explain", ward, number, "--why-not", "cem", "--json"))
+    assert as_json["why_not"].startswith("cem was chosen: cem takes the job")
+    for what in ("ana", "2"):
+        with pytest.raises(SystemExit):
+            run(capsys, "ledger", "explain", ward, what, "--why-not", "ana")
+
+
+def test_a_thing_and_a_unit_are_rules(capsys, tmp_path):
+    team = tmp_path / "team.db"
+    run(capsys, "ledger", "new", team, "--kind", "burden", "--began", "2026-01-01", "--thing", "shift", "--unit", "h")
+    run(capsys, "ledger", "join", team, "ana", "ben", "--at", "2026-01-01")
+    run(capsys, "ledger", "rules", team, "--unit", "min", "--at", "2026-01-03")
+    request = ChooseK({"ana": 30.0, "ben": 40.0})
+    with Ledger.open(team) as ledger:
+        first, second = (ledger.decide(request, at=f"2026-01-{day}").reasons()[0] for day in ("02", "03"))
+        assert first.startswith("ana takes the 30-hour shift on 2 January 2026: ")
+        assert second.startswith("ben takes the 40-minute shift on 3 January 2026: ")
+        assert ledger.rules().to_dict()["thing"] == "shift"
+        assert ledger.verify().ok

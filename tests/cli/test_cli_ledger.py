@@ -93,8 +93,22 @@ def test_standing_is_a_table_with_bars_that_marks_who_is_next(run, team, monkeyp
 def test_the_standing_after_some_time_has_columns_of_its_own(run, team):
     run("record", team, "ana", 8, "--at", "2026-01-02")
     printed = run("standing", team, "--at", "2026-01-09", "--ahead", "7d")
-    headings = " ".join(printed.splitlines()[2].split())
-    assert headings == "agent received recent recent on 16 Jan balance balance on 16 Jan since"
+    headings = printed.splitlines()[2]
+    assert headings.split() == [
+        "agent",
+        "received",
+        "recent",
+        "recent",
+        "on",
+        "16",
+        "Jan",
+        "balance",
+        "balance",
+        "on",
+        "16",
+        "Jan",
+        "since",
+    ]
     assert row_of(printed, "ana") == ["ana", "8", "4", "██████", "2", "2.67", "ahead", "1.33", "ahead"]
     assert row_of(printed, "ben")[3:10] == ["0", "is", "owed", "1.33", "is", "owed", "0.67"]
 
@@ -195,7 +209,7 @@ def test_explain(run, team, needs):
     assert "Each entry counts half after 7 days. Days are in UTC." in printed
     run("decide", team, needs, "--yes")
     assert "Each entry counts half after 7 days." in run("explain", team, 6)
-    assert "gets the place on " in run("explain", team, 7)
+    assert "gets the place" in run("explain", team, 7)
     assert run("explain", team, 2).startswith("Event 2: ana joins, starting with 0, at 2026-01-01 00:00 UTC")
     assert run("explain", team, 5).startswith("Event 5: ana received 8 at 2026-01-02 00:00 UTC, recorded at ")
 
@@ -207,8 +221,9 @@ def test_a_draw_is_explained_only_where_one_was_needed(run, team, needs):
     assert ", and it is." in drawn
     assert "no random draw" not in drawn
     winner = json.loads(run("explain", team, 6, "--json"))["agent"]
-    for amount, name in enumerate(sorted({"ana", "ben", "cem"} - {winner}), 1):
-        run("record", team, name, amount, "--at", "2026-01-02")
+    run("record", team, *({"ana", "ben"} - {winner}), 1, "--at", "2026-01-02")
+    run("record", team, "cem", 2, "--at", "2026-01-02") if winner != "cem" else None
+    run("record", team, winner, 20, "--at", "2026-01-02")
     run("decide", team, needs, "--at", "2026-01-03", "--yes")
     last = json.loads(run("export", team, "--json"))[-1]["seq"]
     settled = run("explain", team, last)

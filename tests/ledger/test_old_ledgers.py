@@ -104,7 +104,7 @@ def test_the_reasons_of_an_old_decision_are_told_from_what_was_recorded(old, cap
     printed = capsys.readouterr().out
     assert printed.startswith("Event 11: decision at 2026-01-09 00:00 UTC, recorded at ")
     assert "Note: rota\n" in printed
-    assert "Ben O'Hara gets the place on 9 January 2026: lowest recent total of the " in printed
+    assert "Ben O'Hara gets the place on 9 January 2026: lowest recent total" in printed
     program.main(["ledger", "explain", str(old), "11", "--why-not", "Ana"])
     assert "Ana has a higher recent total (" in capsys.readouterr().out
 

@@ -32,7 +32,7 @@ class Divide(Problem):
             a part.
         caps: the most of the resource that an agent may have: one number for all or one per agent, at least 0; by
             default unlimited. By name, an agent without a cap is not limited.
-        allowed: False for agents who may not have a part, whose rate and cap are ignored; by default everybody may.
+        allowed: False for agents who may not have a part, whose rate and cap are ignored; by default everyone may.
         kind: `good` or `burden`; of a burden, the whole amount is carried.
         whole: whether every part is a whole number, as of doses; the amount is then a whole number too.
         agents: the agents' names, where rates are by position.

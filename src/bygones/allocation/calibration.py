@@ -1,7 +1,7 @@
 r"""Prices from past needs, before the first decision or for the next.
 
 Past problems are decided again, one after the other, by a memory that learns prices (`bygones.memory.priced`); what was
-given to whom does not matter, only what everybody needed. A short past is gone through several times, until prices have
+given to whom does not matter, only what everyone needed. A short past is gone through several times, until prices have
 settled, and where agents tie each is given what a draw would give it on average; so agents who always needed the same
 have the same price, whoever was served first. A few needs say little about anybody, so an agent who was in
 $c_i$ of the problems keeps the share $c_i/(c_i + 10)$ of the logarithm of its price. The price of an agent who was in
@@ -29,7 +29,7 @@ FEW = 10.0
 """The number of problems after which what was learned of an agent counts half."""
 
 ROUNDS = 2.0 * EVEN
-"""After so many rounds, in each of which everybody could be served once, prices have settled."""
+"""After so many rounds, in each of which everyone could be served once, prices have settled."""
 
 MOST = 1_000
 """A short past is gone through again only up to so many problems in all."""
@@ -48,7 +48,7 @@ def calibrate(
     """Prices from a sample of past problems, as if they had been decided by prices, one after the other.
 
     Args:
-        problems: what there was to hand out before, with everybody's needs; in any order.
+        problems: what there was to hand out before, with everyone's needs; in any order.
         memory: how the past is remembered.
         welfare: what the prices serve.
         entitlements: per agent.
@@ -85,7 +85,7 @@ def calibrate_by_name(
         memory: how the past is remembered.
         welfare: what the prices serve.
         kind: whether goods were handed out, or burdens.
-        entitlements: by name, 1 for those not named. Somebody who is exempt now may have been needed then, and counts
+        entitlements: by name, 1 for those not named. Someone who is exempt now may have been needed then, and counts
             as 1 here.
 
     Returns:
@@ -152,7 +152,7 @@ class _Lesson:
         return state._replace(remembered=nothing, log_prices=logs - logs.mean(), drift=state.drift[who])
 
     def _put(self, who: np.ndarray, part: PricedState) -> None:
-        """Some agents' prices move against one another; on average they stay where they were among everybody's."""
+        """Some agents' prices move against one another; on average they stay where they were among everyone's."""
         state = self._state
         logs = part.log_prices + state.log_prices[who].mean()
         self._state = part._replace(

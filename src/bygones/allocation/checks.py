@@ -178,7 +178,7 @@ def capacities(capacity: object, n_agents: int, n_items: int) -> np.ndarray:
 
 
 def allowed_agents(allowed: object, n_agents: int) -> np.ndarray | None:
-    """Who may take part, refused unless it is one truth value per agent; None if everybody may."""
+    """Who may take part, refused unless it is one truth value per agent; None if everyone may."""
     if allowed is None:
         return None
     who = _numbers("allowed", allowed, bool)

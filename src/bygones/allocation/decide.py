@@ -70,12 +70,12 @@ def allocate(
     time_limit: float | None = None,
     rng: np.random.Generator | None = None,
 ) -> Decision:
-    r"""The best allocation now, given what is remembered.
+    r"""The best allocation now, given the recent totals.
 
     Exact for problems of any size where the memory says how it responds to utilities (`Memory.response`) and the
     welfare has a known form (`Welfare.form`), as all of bygones' own do. Otherwise every allocation is looked at, and
     problems with too many of them are refused. Among allocations of equal welfare leximin decides, and among those
-    still equal a draw, so that over many repetitions tied agents are served equally often.
+    still equal a draw, so over many repetitions tied agents are served equally often.
 
     Of burdens (`kind="burden"` of the problem) everything is handed out, refused if that is impossible. `egalitarian`
     then is leximin on what agents carry (the heaviest load as light as possible, then the next), `utilitarian` the
@@ -87,7 +87,7 @@ def allocate(
     Args:
         problem: what there is to hand out: `ChooseK`, `Assign`, `Divide`, or a kind of your own with a `solver`.
         memory: how the past is remembered.
-        state: what is remembered, before this decision; it is not changed.
+        state: the recent totals, before this decision; it is not changed.
         welfare: a name such as `"nash"` or `"alpha_fair(alpha=2)"`, a `Welfare`, or a function of Z.
         elapsed: time since the last utilities, in steps of the memory.
         entitlements: per agent. An agent of entitlement $w_i$ counts as $w_i$ agents with a remembered utility of
@@ -96,16 +96,16 @@ def allocate(
             $Z_i/w_i$. Of a burden it is the share of the load: who has 0 is exempt, carries nothing, and counts for
             nothing.
         time_unit: what a step of the memory is, such as `"day"`, for the explanation.
-        thing: what is handed out, in the singular, such as `"shift"`, for the explanation.
+        thing: the thing that is allocated, in the singular, such as `"shift"`, for the explanation.
         unit: that of utilities, such as `"h"`, for the explanation.
-        rule: `"one-step"` makes the welfare of what is remembered after this decision as large as possible.
+        rule: `"one-step"` makes the welfare of the recent totals after this decision as large as possible.
             `"prices"` looks ahead: it makes the sum of utilities, each times the agent's price, as large as possible
             (see `bygones.allocation.pricing`), or as small as possible for burdens.
         calibration: for `"prices"`, what was learned from a sample of past problems; see `calibrate`.
         learned_from: what the calibration was learned from, for the explanation, such as `"the 42 decisions before"`.
         time_limit: seconds after which an integer programme stops with the best found; then `optimal` is False and
             `gap` says how far, at most, it is from the best. Other algorithms do not need one.
-        rng: draws among ties; by default a fresh `numpy.random.default_rng()`, so that decisions differ between runs.
+        rng: draws among ties; by default a fresh `numpy.random.default_rng()`, so decisions differ between runs.
     """
     solve = _solver_of(problem)
     check_one_of("rule", rule, get_args(Rule))
@@ -162,7 +162,7 @@ def allocate(
 def _by_prices(solve: Solver, paid: PriceList, case: Case) -> Choice:
     """The allocation with the largest sum of priced utilities (burdens: the smallest)."""
     if type(case.problem) is ChooseK and not case.problem.is_burden:
-        # A selection asks for the prices of those who come into question, not of everybody.
+        # A selection asks for the prices of those who come into question, not of everyone.
         needs, look = case.problem.needs, case.look
         return Choice(
             *choose_by(lambda who: needs[who] * paid.of(who), look.base, look.gain(needs), case.problem.k, case.rng)

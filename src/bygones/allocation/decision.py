@@ -55,12 +55,12 @@ class Decision(Answer):
     Attributes:
         problem: what there was to hand out.
         memory: how the past is remembered.
-        state: what was remembered before the decision.
+        state: the recent totals before the decision.
         welfare: what was maximised.
         elapsed: time since the last utilities, in steps of the memory.
         entitlements: per agent, or None.
         time_unit: what a step of the memory is.
-        thing: what is handed out, in the words of those who hand it out.
+        thing: the thing that is allocated, in the words of those who hand it out.
         given: who gets what, in the form of the problem. `ChooseK`: the indices of the agents served. `Assign`: the
             agent of each item, -1 if it is left over. `Divide`: the amount of each agent.
         optimal: whether the allocation is proven to be the best.

@@ -1,6 +1,6 @@
 """Which algorithm finds the best allocation of each problem, for goods and for burdens.
 
-Every algorithm is given a `Case` and answers with a `Choice`. Of burdens everything has to be carried, and what nobody
+Every algorithm is given a `Case` and answers with a `Choice`. Of burdens everything has to be done, and what nobody
 can carry is refused: an agent may carry what the problem allows, unless it is exempt (its share of the load is 0).
 """
 

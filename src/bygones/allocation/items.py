@@ -29,7 +29,7 @@ class Assign(Problem):
             unlimited.
         allowed: for dense utilities, False where the pair is forbidden; by default every pair is allowed. The utility
             of a forbidden pair is ignored.
-        kind: `good` or `burden`; of a burden, every item is carried by somebody.
+        kind: `good` or `burden`; of a burden, every item is taken by someone.
         agents: the agents' names, where utilities are by position.
         items: the items' names. By name, all items in order, where some may be taken by nobody; by default those in
             `utilities`, in the order in which they are first named.
@@ -112,7 +112,7 @@ class Assign(Problem):
 
     @property
     def worth_once(self) -> float:
-        """What an item is worth to whoever values it most, on average; of a burden, to whoever may carry it."""
+        """What an item is worth to whoever values it most, on average; of a burden, to whoever may take it."""
         if self.is_burden:
             return float(self.pairs[2].mean())
         most = self.utilities.max(axis=0)
@@ -140,7 +140,7 @@ class Assign(Problem):
         return "items", ["; ".join(names[j] for j in mine) for mine in owned]
 
     def handed_out(self, given: np.ndarray) -> list[Given]:
-        """Each item that somebody gets, in the order of the items."""
+        """Each item that someone gets, in the order of the items."""
         agents, items = self.agent_names, self.item_names
         owned = [(int(i), j) for j, i in enumerate(given.tolist()) if i >= 0]
         return [Given(agents[i], items[j], None, float(self.utilities[i, j])) for i, j in owned]

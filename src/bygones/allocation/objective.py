@@ -54,9 +54,9 @@ def form_of(welfare: Welfare, base: np.ndarray, entitlements: np.ndarray | None 
 
 
 def check_form(welfare: Welfare, kind: Kind, n_agents: int | None = None) -> None:
-    """Refuses a welfare that has no meaning for what is handed out.
+    """Refuses a welfare that has no meaning for the thing that is allocated.
 
-    If the number of agents is known, a function of no known form is tried. Of burdens, one that is better if everybody
+    If the number of agents is known, a function of no known form is tried. Of burdens, one that is better if everyone
     carries more is about loads, or a product, and would decide the wrong way round.
     """
     form = welfare.form

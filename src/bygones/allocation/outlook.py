@@ -6,7 +6,7 @@ negative an agent's memory depends on its own utility alone, and the fast algori
 readout mixes agents has a full $R$. Of any other memory only its answer to given candidates is known
 (`Unstructured`). All numbers are per unit of entitlement.
 
-Burdens count against an agent: what is judged is $-Z$, so that a larger number is better here as well, and an agent's
+Burdens count against an agent: what is judged is $-Z$, so a larger number is better here as well, and an agent's
 burden lowers it. An exempt agent, of entitlement 0, has nothing to be judged by and stands at 0 whatever is decided.
 """
 

@@ -22,10 +22,10 @@ class ChooseK(Problem):
     """`k` identical resources, at most one per agent.
 
     Attributes:
-        needs: the utility that each agent would have from being served, or what it would carry; at least 0. By name,
+        needs: the utility that each agent would have from being served, or what it would take; at least 0. By name,
             None is an agent who may not be served.
         k: the number of resources, from 1 to the number of agents; of a burden, exactly as many agents carry it.
-        allowed: False for agents who may not be served, whose need is ignored; by default everybody may.
+        allowed: False for agents who may not be served, whose need is ignored; by default everyone may.
         kind: `good` or `burden`.
         agents: the agents' names, where needs are by position.
     """
@@ -84,7 +84,7 @@ class ChooseK(Problem):
 
     @property
     def worth_once(self) -> float:
-        """The mean of the k largest needs; of a burden, the mean of all who may carry it."""
+        """The mean of the k largest needs; of a burden, the mean of all who may take it."""
         if self.is_burden:
             return float(self.needs.mean() if self.allowed is None else self.needs[self.allowed].mean())
         return float(largest(self.needs, self.k).mean())

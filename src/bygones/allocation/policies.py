@@ -4,7 +4,7 @@ A policy is called with the needs, the number of resources, the memory's state, 
 random generator, and returns the indices of exactly `k` agents, in ascending order. Policies have no state: everything
 that changes is passed to them. Most rank agents, and many rows of needs can be ranked at once.
 
-Of burdens, needs are what each agent would carry, and being served is carrying it.
+Of burdens, needs are what each agent would take, and being served means taking it.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class Prices(RankingPolicy):
 
 @dataclass(frozen=True, eq=False)
 class ProportionalFair(RankingPolicy):
-    """The agents with the largest ratio of need to what is remembered per unit of entitlement, as in phone networks."""
+    """The agents with the largest ratio of need to the recent totals per unit of entitlement, as in phone networks."""
 
     memory: Memory
     entitlements: Array | None = None
@@ -189,7 +189,7 @@ class ProportionalFair(RankingPolicy):
 class DynamicMaxMin(RankingPolicy):
     """The agents of lowest remembered utility per unit of entitlement among those with a need, whatever its size.
 
-    Of burdens: those who have carried least.
+    Of burdens: those who have taken least.
     """
 
     memory: Memory
@@ -202,7 +202,7 @@ class DynamicMaxMin(RankingPolicy):
 
 
 def _level(memory: Memory, state: AnyState, entitlements: AnyArray | None, needs: np.ndarray) -> np.ndarray:
-    """What is remembered per unit of entitlement, of the shape of the needs."""
+    """The recent totals per unit of entitlement, of the shape of the needs."""
     Z = np.asarray(memory.read(state), dtype=float)
     if entitlements is not None:
         Z = levels(Z, np.asarray(entitlements, dtype=float))

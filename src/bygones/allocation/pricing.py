@@ -1,4 +1,4 @@
-r"""What a unit of utility counts for each agent, so that a decision looks ahead.
+r"""What a unit of utility counts for each agent, so a decision looks ahead.
 
 Deciding by welfare one step at a time serves whoever is behind, even when that agent hardly needs it today. A decision
 by prices takes the allocation of largest $\sum_i \lambda_i u_i$: whoever has had little has a high price, and waits
@@ -68,7 +68,7 @@ def prices(
     Args:
         problem: what there is to hand out now, which tells what being served once is worth.
         memory: how the past is remembered. One that learns prices, `Priced`, is used with what it has learned.
-        state: what is remembered.
+        state: the recent totals.
         welfare: what the prices serve; an α-fair or a ranked welfare, or `power_burden` for burdens.
         elapsed: time since the last utilities, in steps of the memory.
         entitlements: per agent.
@@ -91,7 +91,7 @@ class _Place(Protocol):
 
 _Who: TypeAlias = np.ndarray | slice | EllipsisType
 _Some: TypeAlias = Callable[[_Who], np.ndarray]
-"""Numbers of the agents asked for; `...` is everybody."""
+"""Numbers of the agents asked for; `...` is everyone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,14 +99,14 @@ class PriceList:
     """Prices, worked out for those who are asked for: a choice among a million never needs all of them at a time.
 
     Attributes:
-        of: the prices of some agents, up to a factor that they share; of everybody, 1 on (geometric) average.
+        of: the prices of some agents, up to a factor that they share; of everyone, 1 on (geometric) average.
     """
 
     of: _Some
 
     @cached_property
     def all(self) -> np.ndarray:
-        """Everybody's price."""
+        """Everyone's price."""
         return self.of(...)
 
 
@@ -157,7 +157,7 @@ class Pricing:
         return PriceList(lambda who: _exponential(logs(who)))
 
     def _followed(self, past: np.ndarray, steps: np.ndarray, problem: _Place) -> _Some:
-        """Logarithms of prices that follow from what is remembered alone."""
+        """Logarithms of prices that follow from the recent totals alone."""
         level = past if self.entitlements is None else levels(past, self._in_average_units)
         once = np.asarray(np.maximum(problem.worth_once, _TINY))[..., None]
         steepness = -self._sign * self._steepness(steps, problem)[..., None]
@@ -173,7 +173,7 @@ class Pricing:
         return logs
 
     def _corrected(self, past: np.ndarray, learned: PricedState, correction: Number) -> _Some:
-        """Logarithms of prices that were learned, corrected by what is remembered; both add up to 0."""
+        """Logarithms of prices that were learned, corrected by the recent totals; both add up to 0."""
         usual = _mean(past)
         fair = None if self._learning.shares_are_equal else usual * self._learning.shares(learned)
         steepness = -self._sign * correction / at_least(usual + per_agent(learned.largest), _TINY)
@@ -194,7 +194,7 @@ class Pricing:
 
     @cached_property
     def _in_average_units(self) -> np.ndarray:
-        """The entitlements, 1 on average over those who have one, so that their unit does not matter."""
+        """The entitlements, 1 on average over those who have one, so their unit does not matter."""
         weights = np.asarray(self.entitlements, dtype=float)
         return np.asarray(weights / weights[weights > 0].mean())
 

@@ -1,6 +1,6 @@
 """What every problem promises: whom and what it is about, and what its allocations mean.
 
-Decisions, their tables, their JSON and ledgers ask the problem, so that they need not know its kind. The kinds that
+Decisions, their tables, their JSON and ledgers ask the problem, so they need not know its kind. The kinds that
 bygones has are in `bygones.allocation.problems`.
 """
 
@@ -38,7 +38,7 @@ class Problem(ABC):
     """What there is to hand out, to whom, and what an allocation of it means.
 
     An allocation is an array `given`, whose form each kind of problem chooses. The solver of the problem returns it;
-    everybody else asks the problem what it means.
+    everyone else asks the problem what it means.
 
     A ledger asks for more: the same problem for other agents (`among`), by their names, and its JSON (`to_dict`).
     """
@@ -119,7 +119,7 @@ class Problem(ABC):
 
     @property
     def is_burden(self) -> bool:
-        """Whether what is handed out has to be carried."""
+        """Whether the thing that is allocated has to be done."""
         return self.kind == "burden"
 
     def served(self, given: np.ndarray) -> np.ndarray:

@@ -13,8 +13,8 @@ agents who join it before it is decided (`among`), so only then is it checked th
 
 What is handed out is a *good* or a *burden* (`kind`). Nothing has to be handed out of goods: a resource that no agent
 has a use for is left over. Of burdens everything has to be: exactly $k$ agents are chosen, every item and the whole
-amount is carried by somebody, and a problem in which that is impossible is refused when it is decided. The utilities
-of a burden are what each agent would carry.
+amount is taken by someone, and a problem in which that is impossible is refused when it is decided. The utilities
+of a burden are what each agent would take.
 
 A new kind of problem is a subclass of `Problem` (`bygones.allocation.problem_contract`) and a function with
 `bygones.allocation.decide.solver`; see `docs/extending.md`.

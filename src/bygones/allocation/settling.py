@@ -1,4 +1,4 @@
-"""Entitlements for everybody: completed for agents who were not given one, and refused for agents who do not exist."""
+"""Entitlements for everyone: completed for agents who were not given one, and refused for agents who do not exist."""
 
 from __future__ import annotations
 

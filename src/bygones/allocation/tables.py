@@ -10,7 +10,7 @@ What there is to hand out is one table, in one of five forms:
 - `agent`, `rate`, `cap`, with an amount to divide: both may be left out; an empty cell in `cap` is no limit.
 - `agent`, `need`, with an amount to divide: nobody gets more than they need; a column `rate` may stand beside it.
 
-The numbers are what things are worth to each agent or, of burdens, what each agent would carry. A column `note` is
+The numbers are what things are worth to each agent or, of burdens, what each agent would take. A column `note` is
 ignored in all of them, and so are empty rows. Every error names the file, the row and the column. Times are numbers of
 steps, or dates and times in ISO 8601, which become numbers of days; a table has one or the other.
 """
@@ -62,7 +62,7 @@ class Moment(NamedTuple):
 
 
 class Past(NamedTuple):
-    """What is remembered, and the time of the last past utilities; None if there are none."""
+    """The recent totals, and the time of the last past utilities; None if there are none."""
 
     state: MemoryState
     last: Moment | None
@@ -162,7 +162,7 @@ def read_past_needs(path: Path, now: Problem) -> list[Problem]:
 
 
 def read_past(path: Path, agents: Sequence[str], memory: Memory) -> Past:
-    """What is remembered of a table `agent`, `time`, `utility`, in the order of time, at its last row.
+    """The recent totals of a table `agent`, `time`, `utility`, in the order of time, at its last row.
 
     The utility may also be called `amount`, as in the tables that a ledger imports.
     """
@@ -209,7 +209,7 @@ def read_entitlements(
 
     Args:
         path: the CSV file.
-        agents: everybody who needs one. Others in the file are refused.
+        agents: everyone who needs one. Others in the file are refused.
         exempt: whether an entitlement may be 0.
         others: the entitlement of those who are not in the file; None refuses them.
         where: where the agents come from, for the error.

@@ -34,7 +34,7 @@ def one_each(utilities: Any, look: Outlook, form: Curves, rng: np.random.Generat
         found = match(board.gains(form), look.base, board.value, rng)
         if found is not None:
             return found
-        # Somebody stays at zero whatever is done, every Nash product is zero, and leximin decides.
+        # Someone stays at zero whatever is done, every Nash product is zero, and leximin decides.
     return leximin(board.values(), look.base.copy(), board.start(), np.ones(m, dtype=bool), rng)
 
 

@@ -84,7 +84,7 @@ class _Sale:
         return np.concatenate([displaced, agents[~won]])
 
     def augment(self, start: int) -> None:
-        """Places one agent along the shortest path to a free item, or to somebody who can best do without."""
+        """Places one agent along the shortest path to a free item, or to someone who can best do without."""
         own = slice(self.starts[start], self.starts[start + 1])
         best = (self.gains[own] - self.v[self.items[own]]).max(initial=-math.inf)
         self.u[start] = max(float(self.outside[start]), float(best))

@@ -18,7 +18,7 @@ are interchangeable, and lots are drawn.
 
 **An amount** is divided by water-filling as goods are (`divide.py`): leximin lifts the lightest loads to one level,
 which also makes the heaviest of those who carry as low as it can be. A convex sum has equal marginal costs
-$m_i s_i\,p\,(\ell_i+s_i x_i)^{p-1}$, and the total load goes to the lowest rates $m_i s_i$ first. Who would carry
+$m_i s_i\,p\,(\ell_i+s_i x_i)^{p-1}$, and the total load goes to the lowest rates $m_i s_i$ first. Who would take
 nothing, at a rate of 0, takes as much as it may before all others.
 """
 

@@ -1,8 +1,8 @@
 r"""`Divide`: how much each agent gets, by water-filling.
 
 Agent $i$'s memory is $b_i + s_i x_i$ with $x_i$ between 0 and its cap. For a sum of curves with
-$\varphi'(z) = (z+\epsilon)^{-\alpha}$ and masses $m_i$ the marginal gains of all who get something are equal, so that
-with one water level $\ell$ for everybody
+$\varphi'(z) = (z+\epsilon)^{-\alpha}$ and masses $m_i$ the marginal gains of all who get something are equal, so
+with one water level $\ell$ for everyone
 
 $$ x_i = \kappa_i\,(\ell - \beta_i) \text{ between 0 and the cap}, \qquad
    \kappa_i = (m_i s_i)^{1/\alpha}/s_i,\quad \beta_i = (b_i+\epsilon)\,(m_i s_i)^{-1/\alpha} , $$
@@ -51,7 +51,7 @@ def fill(beta: np.ndarray, kappa: np.ndarray, caps: np.ndarray, amount: float) -
 
     The level is computed as if nobody were cut off. If more is missing below zero than there is in excess of the
     caps, the true level is lower, and those below zero stay at zero; else those above their caps stay there. What
-    is left is a smaller problem of the same kind, so that the level is exact after finitely many rounds.
+    is left is a smaller problem of the same kind, so the level is exact after finitely many rounds.
     """
     free, parts = np.arange(len(beta)), np.zeros(len(beta))
     beta = beta - beta.min()

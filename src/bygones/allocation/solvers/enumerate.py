@@ -17,7 +17,7 @@ from bygones.allocation.outlook import Outlook, Unstructured
 from bygones.allocation.ties import best_of
 
 COUNTLESS = 1e9
-"""Larger numbers of divisions are not told apart. Sums of smaller ones are exact, so that no difference loses any."""
+"""Larger numbers of divisions are not told apart. Sums of smaller ones are exact, so no difference loses any."""
 
 
 class Options(NamedTuple):

@@ -10,7 +10,7 @@ every best matching; with one such item of its own, both leave the game. Otherwi
 which one matters for the levels above. Then the Hungarian method with costs of one at this level and zero above gives
 dual numbers, and the matchings that are best at this level are exactly those on the tight edges (complementary
 slackness): all others are struck out, and the next level is solved on what is left. At the end every matching on the
-edges left is leximin-best, and lots drawn for the edges choose among them, so that interchangeable agents have equal
+edges left is leximin-best, and lots drawn for the edges choose among them, so interchangeable agents have equal
 chances.
 
 Columns $0,\dots,m-1$ are the items; column $m+i$ is agent $i$'s private "nothing". A column that no agent

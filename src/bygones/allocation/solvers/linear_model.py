@@ -38,7 +38,7 @@ class Programme:
         return np.asarray(self.base + self.response @ x)
 
     def most(self) -> np.ndarray:
-        """More than any x makes of Z: as if every gain came to everybody at once."""
+        """More than any x makes of Z: as if every gain came to everyone at once."""
         return np.asarray(self.base + self.response.maximum(0.0) @ self.upper)
 
 

@@ -43,7 +43,7 @@ class Gains(Protocol):
     """The largest gain of a pair."""
 
     def match(self) -> np.ndarray | None:
-        """The item of each agent (-1: none) in a best matching; None if not everybody who must be served can be."""
+        """The item of each agent (-1: none) in a best matching; None if not everyone who must be served can be."""
 
     def of(self, agents: np.ndarray, items: np.ndarray) -> np.ndarray:
         """The gains of these pairs."""
@@ -71,7 +71,7 @@ class DenseGains:
             cost = np.hstack([cost, np.repeat(-self.outside[:, None], n - m, axis=1)])
         try:
             items = least_cost(cost)
-        except ValueError:  # of the solver, if somebody who must be served cannot be
+        except ValueError:  # of the solver, if someone who must be served cannot be
             return None
         holds = np.where(items < m, items, -1)
         return holds if self.complete else np.where(self.of(np.arange(n), holds) > -math.inf, holds, -1)
@@ -150,7 +150,7 @@ def match(
 ) -> np.ndarray | None:
     """The item of each agent (-1: none) in the best matching, by leximin and by lot if there are several.
 
-    None if not everybody who must be served can be.
+    None if not everyone who must be served can be.
 
     Args:
         gains: the gains of the pairs.

@@ -13,7 +13,7 @@ agents under generalised Gini welfare resembles. Every welfare becomes linear:
   $d_i \ge r - z_i$, $d_i \ge 0$.
 
 A second solution, with the first one excluded, shows whether there may be ties; leximin then decides among them.
-The solver sees agents and options in random order, so that interchangeable agents have equal chances. All comparisons
+The solver sees agents and options in random order, so interchangeable agents have equal chances. All comparisons
 are as exact as the solver, about $10^{-6}$ of the largest utility; `gap` says what was proven.
 """
 
@@ -76,7 +76,7 @@ def _solve(programme: Programme, form: Form, deadline: float) -> Solution:
         return _by_leximin(model)
     first = _best(model)
     if first is None:
-        # Somebody stays at zero whatever is done, so that every Nash product is zero.
+        # Someone stays at zero whatever is done, so every Nash product is zero.
         return _by_leximin(Model(programme, LEXIMIN, deadline))
     if not (first.optimal and programme.whole):
         return first

@@ -1,6 +1,6 @@
 r"""`Divide` in whole units: one unit after the other to whoever gains most by it.
 
-Of a sum of concave curves, each further unit of an agent gains less than the one before, so that the units of largest
+Of a sum of concave curves, each further unit of an agent gains less than the one before, so the units of largest
 gain can be taken in any order, and the best total is the sum of the largest gains: greedy is exact (Fox 1966). For
 leximin the gain is replaced by the level from which a unit lifts, the lowest first; of burdens by the load to which a
 unit leads, the lightest first. Ties go to the lowest level, then to the larger gain, and at last by lot.
@@ -27,7 +27,7 @@ def hand_out(
     """The number of units of each agent.
 
     Args:
-        base: z before, where larger is better: what is remembered or, of burdens, what was carried below zero.
+        base: z before, where larger is better: the recent totals, or of burdens the recent work below zero.
         step: what a unit adds to z, at most zero for burdens.
         most: the most units of each agent.
         units: how many there are.

@@ -1,7 +1,7 @@
-"""Who gets what now, from everybody's standing and under the ledger's rule.
+"""Who gets what now, from everyone's standing and under the ledger's rule.
 
 A decision is recorded as data: what was asked for, what was given to whom, by which rule with which prices, and the
-draw. Its reasons are told from that and from where everybody stood before it, whenever somebody asks. Between equally
+draw. Its reasons are told from that and from where everyone stood before it, whenever someone asks. Between equally
 good choices lots decide that were fixed before the proposal; see `model/draws.py`.
 """
 
@@ -54,7 +54,7 @@ class Proposal(Answer):
     Attributes:
         request: what there was to hand out.
         head: the number of the ledger's last event, from whose standing this follows.
-        standing: where everybody stood.
+        standing: where everyone stood.
         members: the rows of `standing` of those who took part in the decision, in the order of `allocation`.
         allocation: who gets what.
         draw: by which equally good choices were told apart.
@@ -194,7 +194,7 @@ def proposal(
 
     Args:
         connection: the ledger.
-        stood: where everybody stands.
+        stood: where everyone stands.
         request: what there is to hand out.
         head: the number of the last event that is known.
         draw: decides between equally good choices.
@@ -210,7 +210,7 @@ def proposal(
     asked = normalised(request, usual) if usual else request
     past = [normalised(each, usual) for each in past] if usual else past
     listed_problem = asked.among(names, rules.kind)
-    # A problem of somebody's own kind may not know its agents by name; its draw depends on their order.
+    # A custom kind of problem may not know its agents by name; its draw depends on their order.
     by_lot = type(listed_problem).allocation_of is not Problem.allocation_of
     order = draw.order(names) if by_lot else list(range(len(names)))
     drawn, rows_drawn = [names[i] for i in order], members[order]
@@ -275,11 +275,11 @@ def fill(
     head: int,
     draw: Draw,
 ) -> tuple[Proposal, bool]:
-    """Who gets what is vacant, among those who have nothing yet; or everything anew if they cannot take it.
+    """Who gets what is vacant, among those who have nothing yet; or the whole decision again if they cannot take it.
 
     Args:
         connection: the ledger.
-        stood: where everybody stands.
+        stood: where everyone stands.
         request: what there was to hand out, to those who can take part.
         taken: those who keep what they have.
         vacant: the items that are vacant, or None for each place.
@@ -322,7 +322,7 @@ def _time(connection: sa.Connection, book: RuleBook, at: When | None, now: int) 
 def memory_of(rules: Rules) -> Memory:
     """The memory of these rules at one instant, in steps of a day.
 
-    The standing holds what is remembered at the instant of a decision, to which what is received then is added. So
+    The standing holds the recent totals at the instant of a decision, to which what is received then is added. So
     memories that forget in another way than by one half-life are, at that instant, perfect recall.
     """
     days = rules.seconds / UNITS["d"]

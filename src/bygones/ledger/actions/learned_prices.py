@@ -1,7 +1,7 @@
 """What a ledger that decides by prices learns from its own past decisions.
 
-Every decision stores its request, with what everybody needed, and so the needs of the past are in the ledger. Prices
-are learned from the latest of them anew for each decision, which takes a fraction of a second. Nothing else has to be
+Every decision stores its request, with what everyone needed, and so the needs of the past are in the ledger. Prices
+are learned from the latest of them at each decision, which takes a fraction of a second. Nothing else has to be
 kept: prices follow from the recorded requests, whoever joined, left or was on hold since; they fit the welfare in
 force now; and any copy of the ledger comes to the same prices. Since only the needs count and not what was given,
 decisions that were made one step at a time are as good a lesson.

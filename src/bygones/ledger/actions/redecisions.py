@@ -143,7 +143,7 @@ def redecide(tx: Transaction, start: int, end: int | None, note: str = "") -> li
 
 
 def is_same(one: Sequence[Given], other: Sequence[Given]) -> bool:
-    """Whether the same was given to everybody, up to rounding."""
+    """Whether the same was given to everyone, up to rounding."""
     mine, theirs = ({(each.agent, each.item): each for each in given} for given in (one, other))
     return mine.keys() == theirs.keys() and all(_is_close(mine[key], theirs[key]) for key in mine)
 
@@ -191,7 +191,7 @@ class _Past:
         if request is None or draw is None:
             raise ValueError("its kind of request is not known to this version")
         stood = standing_of(self._book, self._agents, decision.time)
-        request, _ = possible(request, stood)  # somebody may have been on hold or away, as is known now
+        request, _ = possible(request, stood)  # someone may have been on hold or away, as is known now
         head = int(self._connection.execute(sa.select(schema.ledger.c.head)).scalar_one())
         return proposal(self._connection, stood, request, head, draw, not_yet)
 
@@ -204,7 +204,7 @@ class _Past:
         )
 
     def was_swapped(self, decision: Event) -> bool:
-        """Whether somebody else served in the end; what was agreed on then is not decided again."""
+        """Whether someone else served in the end; what was agreed on then is not decided again."""
         received = self._through.get(decision.seq, [])
         return any(derived.linked(self._connection, "takes", event.seq) for event in received)
 

@@ -93,7 +93,7 @@ def decided_again(connection: sa.Connection, event: Event, stood: Standing) -> P
         here, (kept, vacant) = possible(request, stood)[0], kept_and_vacant(details)
         return fill(connection, stood, here, [agent for agent, *_ in kept], vacant, event.seq - 1, draw)[0]
     if event.kind == "plan" or "redecides" in details:
-        request, _ = possible(request, stood)  # somebody may have been on hold or away
+        request, _ = possible(request, stood)  # someone may have been on hold or away
     return proposal(connection, stood, request, event.seq - 1, draw, _made_together(connection, event))
 
 
@@ -113,7 +113,7 @@ def can_repeat(details: dict[str, Any]) -> bool:
 
 
 def standing_before(connection: sa.Connection, event: Event) -> Standing:
-    """Where everybody stood at the time of an event, as far as had been recorded before it."""
+    """Where everyone stood at the time of an event, as far as had been recorded before it."""
     book = rows.load_changes(connection, event.seq - 1)
     return timeline.standing(connection, book, max(event.time, book.began), event.seq - 1)
 

@@ -9,7 +9,7 @@ A memory is advanced in steps. The rules of a ledger say which memory it is and 
 | `memory="reset(every=month)"` | `Discounted(gamma=0)` | the end of a month |
 | another memory, such as `multiscale(...)` | that memory | 24 hours |
 
-A `cap` on what is remembered wraps any of them in `Capped`. An agent on hold has a clock that stands still where the
+A `cap` on the recent totals wraps any of them in `Capped`. An agent on hold has a clock that stands still where the
 rules say so. The calendar of a reset never stops.
 
 Under half-lives the share $2^{-H(s,t)}$ of a utility received at $s$ still counts at $t$, where
@@ -107,7 +107,7 @@ def remembered_in_words(text: str, each: str) -> str:
 
 @lru_cache(maxsize=64)
 def remembering(text: str, cap: float | None) -> TimedMemory:
-    """The memory that the rules name, with a cap on what is remembered unless that is None."""
+    """The memory that the rules name, with a cap on the recent totals unless that is None."""
     plain = _uncapped(text)
     if cap is None:
         return plain

@@ -53,7 +53,7 @@ class Rules:
     Attributes:
         half_life: the time after which a utility counts half, such as `30d`, `12h` or `never` (`inf`).
         half_lives: by agent, for those whose past fades faster or more slowly than the others'. In a change of rules,
-            None makes somebody's half-life that of the others again.
+            None makes someone's half-life that of the others again.
         memory: `discounted`, which fades by the half-life; or `sliding_window(length=28d)`, in which a utility counts
             in full for so long and then not at all; or `reset(every=month)`, which starts over at the end of each
             `day`, `week`, `month`, `quarter`, `year` or number of days; or another memory of `bygones.memory` by its
@@ -72,11 +72,11 @@ class Rules:
         kind: whether `good`s are handed out, or `burden`s. A ledger keeps the kind that it began with; those of before
             there were kinds are about goods.
         reports: whether the needs of a decision count `as-reported`, or `normalised`: as multiples of what the agent
-            reported on average in the decisions so far, so that nobody gains by reporting in other units. What is
+            reported on average in the decisions so far, so nobody gains by reporting in other units. What is
             received through a decision is then counted in the same multiples.
         rule: how decisions are made, `one-step` or by `prices`, which look ahead. Ledgers of before there were rules
             decide one step at a time.
-        thing: what is handed out, in the singular, such as `shift`; decisions are explained in this word.
+        thing: the thing that is allocated, in the singular, such as `shift`; decisions are explained in this word.
         unit: that of amounts, such as `h` or `GPU-hours`.
         time_zone: in which days begin and end, times without a zone are read, and all times are shown, such as
             `Europe/Berlin`. The latest setting holds for the whole ledger.
@@ -187,7 +187,7 @@ class Rules:
 
     @property
     def uncapped(self) -> TimedMemory:
-        """The memory without its cap, under which what is remembered of each event adds up."""
+        """The memory without its cap, under which the contributions of events add up."""
         return remembering(self.memory, None)
 
     @property
@@ -214,7 +214,7 @@ class Rules:
 
     @property
     def fades_alike(self) -> bool:
-        """Whether everybody's past fades by the same half-life, and in no other way."""
+        """Whether everyone's past fades by the same half-life, and in no other way."""
         return self.memory == DISCOUNTED and self.cap is None and not self.half_lives
 
 
@@ -280,7 +280,7 @@ BY_AGENT = ("entitlements", "half_lives")
 """Settings by agent, in which those who are not named stay as they are."""
 
 MEMORY_SETTINGS = ("half_life", "hold_stops_clock", "memory", "half_lives", "cap")
-"""Rules on which what is remembered depends."""
+"""Rules on which the recent totals depend."""
 
 NO_RULES = ("draw", "batch")
 """What the details of a rule change may hold besides settings: the commitment to a draw, and what belongs together."""
@@ -308,7 +308,7 @@ class RuleBook:
                 with no_imports():
                     rules = rules.changed(change.settings)
             except ValueError as error:
-                # They were accepted once, so this program lacks something: most likely a welfare of somebody's own.
+                # They were accepted once, so this program lacks something: most likely a welfare from other packages.
                 raise ValueError(
                     f"event {change.seq} sets rules that this program does not know: {error}. Use the program that set "
                     "them; a memory or welfare function of your own must be registered before the ledger is opened"

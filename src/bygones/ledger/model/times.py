@@ -1,7 +1,7 @@
 """Instants and durations as people write them.
 
 An instant is a whole number of microseconds since 1970 in UTC. Text without a time zone is read in the ledger's time
-zone, and instants are shown in it, so that a ledger means the same on every machine. Programs get UTC.
+zone, and instants are shown in it, so a ledger means the same on every machine. Programs get UTC.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0, "y"
 """Units of durations, in seconds."""
 
 _WORDS = {"second": "s", "minute": "min", "hour": "h", "day": "d", "week": "w", "year": "y"}
-# Not from the locale, so that a sentence is the same everywhere.
+# Not from the locale, so a sentence is the same everywhere.
 _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
     "December",
