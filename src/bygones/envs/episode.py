@@ -9,14 +9,15 @@ the mean of those present, so it neither helps nor hurts.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from bygones import inequality
-from bygones._arrays import Array, namespace, select
+from bygones._arrays import Array, ArrayModule, namespace, select
 from bygones.envs.batches import mapped
 from bygones.envs.problem import Params
+from bygones.envs.scenario import WorldState
 from bygones.memory.contract import AnyState
 
 
@@ -25,7 +26,7 @@ class EpisodeState(NamedTuple):
 
     t: Array
     """How many steps have been taken."""
-    world: Any
+    world: WorldState
     """The scenario's own state."""
     memory: AnyState
     cumulative: Array
@@ -55,7 +56,7 @@ def begin(noise: Array, params: Params) -> EpisodeState:
     return EpisodeState(xp.zeros(batch, dtype=np.int32), world, memory, nothing, nothing)
 
 
-def empty_memory(params: Params, batch: tuple[int, ...], xp: Any) -> AnyState:
+def empty_memory(params: Params, batch: tuple[int, ...], xp: ArrayModule) -> AnyState:
     """The state of the memory before the first step of each episode of a batch."""
     state = params.memory.init(params.scenario.n_agents)
     empty: AnyState = mapped(lambda part: xp.broadcast_to(xp.asarray(part), batch + np.shape(part)), state)
@@ -68,7 +69,7 @@ def proceed(noise: Array, state: EpisodeState, action: Array | int, params: Para
     return received(state, world, utilities, params)
 
 
-def received(state: EpisodeState, world: Any, utilities: Array, params: Params) -> EpisodeState:
+def received(state: EpisodeState, world: WorldState, utilities: Array, params: Params) -> EpisodeState:
     """The episode after a step that brought these utilities."""
     memory = params.memory.advance(state.memory, utilities)
     return EpisodeState(state.t + 1, world, memory, state.cumulative + utilities, utilities)
@@ -108,7 +109,8 @@ def observation(seen: Array, memory: AnyState, params: Params, Z: Array | None =
         scaled = select(params.relative, relative * params.observe_memory, scaled)
     parts = [seen, scaled]
     if params.denominator_scale is not None:
-        d: Any = params.memory.denominator(memory)
+        d = params.memory.denominator(memory)
+        assert d is not None
         parts.append(d[..., None] * params.denominator_scale)
     return xp.concatenate(parts, axis=-1, dtype=np.float32)
 

@@ -267,6 +267,9 @@ class FairProblem:
 SETTINGS = frozenset(each.name for each in fields(FairProblem)) - {"scenario"}
 """The names of the settings of a problem besides its scenario."""
 
+PLAIN = tuple(each.name for each in fields(FairProblem) if each.name not in ("scenario", "memory", "welfare"))
+"""The settings of a problem that are plain names and numbers."""
+
 
 def problem_of(scenario: Scenario | str = "allocation", **settings: Any) -> FairProblem:
     """The problem with these settings, as they are passed to `gym.make`.

@@ -15,11 +15,14 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from bygones._arrays import Array, Floats, Ints, check_count, check_finite
+from bygones._arrays import Array, Floats, Ints, Json, check_count, check_finite
+
+WorldState: TypeAlias = Any
+"""The state of some scenario: a named tuple of arrays."""
 
 MOST_ACTIONS = 100_000
 """The most actions that are enumerated."""
@@ -148,15 +151,15 @@ class Scenario(ABC):
         return served
 
     @abstractmethod
-    def start(self, noise: Array) -> Any:
+    def start(self, noise: Array) -> WorldState:
         """The state before the first step, a named tuple of arrays, from `start_rows` · `n_noise` uniform numbers."""
 
     @abstractmethod
-    def observe(self, state: Any) -> Array:
+    def observe(self, state: WorldState) -> Array:
         """What is seen of a state: for each of `features` one number per agent, then the numbers of `shared`."""
 
     @abstractmethod
-    def advance(self, noise: Array, state: Any, action: Array) -> tuple[Any, Array]:
+    def advance(self, noise: Array, state: WorldState, action: Array) -> tuple[WorldState, Array]:
         """The state after an action, given as its row of `actions`, and what each agent receives for it."""
 
     def brings(self, seen: Floats) -> Floats | None:
@@ -173,7 +176,7 @@ class Scenario(ABC):
             return None
         return self.actions() * seen[:, None, : self.n_agents]
 
-    def present(self, state: Any) -> Array | None:
+    def present(self, state: WorldState) -> Array | None:
         """Which agents take part in this state; None if all of them always do."""
         return None
 
@@ -187,7 +190,7 @@ class Scenario(ABC):
         most = self.most()
         return float(np.mean(self.utility_bounds[1])) if most is None else most.total / self.n_agents
 
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> Json:
         """The parameters by name, as plain numbers, names and lists."""
         return dataclasses.asdict(self)
 

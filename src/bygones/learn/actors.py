@@ -96,8 +96,7 @@ def actor_of(settings: Settings, problem: FairProblem) -> Actor:
     Raises:
         ValueError: the learner has no policy that can play it.
     """
-    actor: Actor = learners.found(learners.LEARNERS[settings.learner].acts)(settings, problem)
-    return actor
+    return learners.acts(settings.learner)(settings, problem)
 
 
 def plain_actor(settings: Settings, problem: FairProblem) -> Actor:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bygones._files import replacing, sync_folder
-from bygones.learn.locks import locked
+from bygones._locks import locked
 
 _LOG = logging.getLogger(__name__)
 _MARK = b"sha256 "

@@ -21,24 +21,13 @@ import numpy as np
 from bygones import memory, welfare
 from bygones._arrays import check_one_of
 from bygones.envs import catalogue, needs
-from bygones.envs.problem import FairProblem
+from bygones.envs.problem import PLAIN, FairProblem
 from bygones.envs.scenario import Scenario
 from bygones.envs.scenarios.allocation import Allocation
 from bygones.learn.settings import Settings
 from bygones.memory import Memory
 
 Description: TypeAlias = dict[str, Any]
-
-_PLAIN = (
-    "weight",
-    "observation_scale",
-    "fixed_scale",
-    "observe_memory",
-    "observe_denominator",
-    "ends",
-    "shaping_discount",
-)
-"""The fields of a problem that are names and numbers already."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +100,7 @@ def description(problem: FairProblem) -> Description:
     parts: Description = {"memory": _memory(problem.memory), "welfare": _welfare(problem)}
     if isinstance(scenario, Allocation):
         parts["needs"] = _needs(scenario.needs)
-    plain = {name: getattr(problem, name) for name in _PLAIN}
+    plain = {name: getattr(problem, name) for name in PLAIN}
     described = {**plain, **parts, "scenario": _scenario(scenario)}
     return cast(Description, json.loads(json.dumps(described, default=_as_plain)))
 
@@ -181,7 +170,7 @@ def rebuilt(described: Description, scenario: Scenario | None = None) -> FairPro
         scenario,
         memory=_rebuilt(memory, described["memory"]),
         welfare=welfare.named(described["welfare"]["kind"], **described["welfare"]["numbers"]),
-        **{name: described[name] for name in _PLAIN if name in described},
+        **{name: described[name] for name in PLAIN if name in described},
     )
 
 

@@ -15,28 +15,41 @@ memories of other steps. That is FairQCM (Alamdari, Klassen, Toro Icarte and McI
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from bygones.envs.functional import Environment
+from bygones.envs.functional import Environment, EnvParams, Noise, State
 from bygones.learn import iterations
 from bygones.learn.greedy import Greedy
-from bygones.learn.iterations import Adam, CurvePoint, Numbers, RunState, Shape, Steps, adam_step, clip_by_norm
+from bygones.learn.iterations import (
+    Adam,
+    CurvePoint,
+    Learner,
+    Numbers,
+    RunState,
+    Shape,
+    Steps,
+    adam_step,
+    clip_by_norm,
+)
 from bygones.learn.networks import Networks, apply
 from bygones.learn.normalisation import Normaliser, having_seen, normalised
+from bygones.learn.programs import Tree
 from bygones.learn.rollouts import restarted
 from bygones.learn.settings import Settings
+from bygones.memory.contract import AnyState
 
 
 class Moves(NamedTuple):
     """Steps between two states of the environment, along the first axis."""
 
-    before: Any
+    before: State
     actions: jax.Array
-    after: Any
+    after: State
 
 
 class Batch(NamedTuple):
@@ -55,7 +68,7 @@ class Learning(NamedTuple):
 
     networks: Networks
     adam: Adam
-    state: Any
+    state: State
     normaliser: Normaliser | None
     kept: Moves
     steps: jax.Array
@@ -63,7 +76,7 @@ class Learning(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DQN:
+class DQN(Learner):
     """DQN; the arguments are settings of the same names."""
 
     replay_size: int
@@ -84,16 +97,9 @@ class DQN:
                 f"replay_size must be a multiple of update_every ({every}) and at least batch_size "
                 f"({settings.batch_size}), got {size}"
             )
-        return cls(
-            size,
-            every,
-            settings.target_every,
-            settings.exploration_share,
-            settings.exploration_end,
-            settings.counterfactuals,
-        )
+        return cls(**{each.name: getattr(settings, each.name) for each in dataclasses.fields(cls)})
 
-    def begin(self, key: jax.Array, networks: Networks, params: Any, shape: Shape) -> RunState:
+    def begin(self, key: jax.Array, networks: Networks, params: EnvParams, shape: Shape) -> RunState:
         begun = iterations.begin(key, networks, params, shape)
         state, action = begun.environment, jnp.zeros((), jnp.int32)
         nothing = jax.tree.map(
@@ -102,7 +108,9 @@ class DQN:
         )
         return begun._replace(kept=nothing)
 
-    def iterate(self, state: RunState, params: Any, numbers: Numbers, shape: Shape) -> tuple[RunState, CurvePoint]:
+    def iterate(
+        self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape
+    ) -> tuple[RunState, CurvePoint]:
         """Steps and updates in turns: some steps, then one update."""
         env, every = shape.environment, self.update_every
         turns = shape.rollout_steps // every
@@ -122,7 +130,7 @@ class DQN:
             state.rollouts * shape.rollout_steps,
         )
 
-        def turn(now: Learning, drawn: Any) -> tuple[Learning, tuple[Moves, jax.Array]]:
+        def turn(now: Learning, drawn: Tree) -> tuple[Learning, tuple[Moves, jax.Array]]:
             (noise, gumbel), key = drawn
             now, moves = self.explored(now, noise, gumbel, params, numbers, shape)
             now, loss = self.updated(now, key, params, numbers, shape)
@@ -139,14 +147,14 @@ class DQN:
         return iterations.settle(state, onward._replace(kept=end.kept), curve, end.networks, end.adam, both, numbers)
 
     def explored(
-        self, now: Learning, noise: Any, gumbel: jax.Array, params: Any, numbers: Numbers, shape: Shape
+        self, now: Learning, noise: Noise, gumbel: jax.Array, params: EnvParams, numbers: Numbers, shape: Shape
     ) -> tuple[Learning, Moves]:
         """Some steps, which are kept in place of the oldest."""
         env, actor = shape.environment, shape.actor
         assert isinstance(actor, Greedy)
         epsilon = self.exploration(now.steps / (numbers.rollouts * shape.rollout_steps))
 
-        def step(carry: tuple[Any, Normaliser | None], drawn: tuple[Any, jax.Array]) -> tuple[Any, Moves]:
+        def step(carry: tuple[State, Normaliser | None], drawn: tuple[Noise, jax.Array]) -> tuple[Tree, Moves]:
             (state, normaliser), (noise, gumbel) = carry, drawn
             values = apply(now.networks.policy, normalised(env.observe(state, params), normaliser), shape.matvec)
             action = jnp.asarray(actor.best(actor.log_chances(values, epsilon) + gumbel))
@@ -165,7 +173,7 @@ class DQN:
         return jnp.maximum(1 - (1 - self.exploration_end) * done / self.exploration_share, self.exploration_end)
 
     def updated(
-        self, now: Learning, key: jax.Array, params: Any, numbers: Numbers, shape: Shape
+        self, now: Learning, key: jax.Array, params: EnvParams, numbers: Numbers, shape: Shape
     ) -> tuple[Learning, jax.Array]:
         """One step of Adam, once a batch is there, and a new copy for the targets if it is time; also the loss."""
         drawn = self.batch(now.kept, now.steps, now.normaliser, key, params, shape)
@@ -178,7 +186,13 @@ class DQN:
         return now._replace(networks=networks._replace(value=target), adam=adam), loss
 
     def batch(
-        self, kept: Moves, steps: jax.Array, normaliser: Normaliser | None, key: jax.Array, params: Any, shape: Shape
+        self,
+        kept: Moves,
+        steps: jax.Array,
+        normaliser: Normaliser | None,
+        key: jax.Array,
+        params: EnvParams,
+        shape: Shape,
     ) -> Batch:
         """Transitions at random, each followed by the same with other memories."""
         env, size, others = shape.environment, shape.batch_size, self.counterfactuals
@@ -189,7 +203,7 @@ class DQN:
             memories = jax.tree.map(lambda leaf: leaf[chosen.reshape(-1)], kept.before.memory)
             moves = jax.vmap(with_memory, in_axes=(0, 0, None, None))(moves, memories, params, env)
 
-        def show(state: Any) -> jax.Array:
+        def show(state: State) -> jax.Array:
             return normalised(jax.vmap(env.observe, in_axes=(0, None))(state, params), normaliser)
 
         return Batch(
@@ -201,13 +215,13 @@ class DQN:
         )
 
 
-def rewards_of(moves: Moves, params: Any, env: Environment) -> jax.Array:
+def rewards_of(moves: Moves, params: EnvParams, env: Environment) -> jax.Array:
     """The reward of each step."""
     rewards: jax.Array = jax.vmap(env.reward, in_axes=(0, 0, 0, None))(moves.before, moves.actions, moves.after, params)
     return rewards
 
 
-def with_memory(move: Moves, memory: Any, params: Any, env: Environment) -> Moves:
+def with_memory(move: Moves, memory: AnyState, params: EnvParams, env: Environment) -> Moves:
     """A step as it would have been with another memory before it."""
     utilities = env.utilities(move.before, move.actions, move.after, params)
     after = params.memory.advance(memory, utilities)

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from bygones._arrays import Array, Floats, check_count
-from bygones.envs.functional import Environment, FunctionalEnv, Noise, Numbers, State, StepNoise, arrays_of
+from bygones.envs.functional import Environment, EnvParams, Noise, State, StepNoise, arrays_of
 from bygones.envs.problem import FairProblem
 from bygones.learn.actors import Actor, actor_of
 from bygones.learn.descriptions import check_registered
@@ -94,7 +94,7 @@ def evaluate(
             raise ValueError("problem must be given: only a TrainedPolicy knows the problem it was trained on")
         problem = policy.problem
     check_registered(problem)
-    worlds = Worlds(check_count("seed", seed, 0), check_count("episodes", episodes), FunctionalEnv.of(problem))
+    worlds = Worlds(check_count("seed", seed, 0), check_count("episodes", episodes), Environment.of(problem))
     if isinstance(policy, TrainedPolicy):
         # What does not fit the problem is refused here, by name, and not by the compiler.
         policy.predict(np.zeros(problem.observation_size), n_resources=problem.scenario.n_served)
@@ -127,7 +127,7 @@ def played(
     problems = [policy.problem for policy in policies]
     batched = len(policies) > 1 if batched is None else batched
     players = {
-        Player(FunctionalEnv.of(problem), actor_of(policy.settings, problem), episodes, (True, False), precision)
+        Player(Environment.of(problem), actor_of(policy.settings, problem), episodes, (True, False), precision)
         for policy, problem in zip(policies, problems, strict=True)
     }
     if len(players) != 1:
@@ -135,9 +135,7 @@ def played(
     (player,) = players
     check_count("episodes", episodes)
     seeds = [policy.settings.seed for policy in policies]
-    environment = player.environment
-    assert isinstance(environment, FunctionalEnv)
-    worlds = [Worlds(seed, episodes, environment) for seed in dict.fromkeys(seeds)]
+    worlds = [Worlds(seed, episodes, player.environment) for seed in dict.fromkeys(seeds)]
     parts = [
         (policy.networks, policy.normaliser, arrays_of(problem, policy.settings.policy == "mlp"))
         for policy, problem in zip(policies, problems, strict=True)
@@ -151,7 +149,7 @@ def played(
 class Worlds:
     """What happens in the episodes of a seed, whatever the policy: the noise of their starts and of their steps."""
 
-    def __init__(self, seed: int, episodes: int, environment: FunctionalEnv) -> None:
+    def __init__(self, seed: int, episodes: int, environment: Environment) -> None:
         self.seed, self.episodes, self.environment = seed, episodes, environment
         self._generator = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
 
@@ -203,7 +201,7 @@ class _Program(NamedTuple):
         return {name: np.asarray(values) for name, values in self.metrics(parts, states).items()}
 
 
-Parts: TypeAlias = tuple[Networks, Normaliser | None, Numbers]
+Parts: TypeAlias = tuple[Networks, Normaliser | None, EnvParams]
 
 
 @functools.cache
@@ -211,7 +209,7 @@ def _compiled(player: Player, batched: bool) -> _Program:
     """The program of a player, for one policy or, batched, for many."""
     ways = len(player.samples)
 
-    def around(parts: Parts) -> tuple[Environment, Numbers]:
+    def around(parts: Parts) -> tuple[Environment, EnvParams]:
         networks, _, numbers = parts
         return world_of(player.environment, player.actor, numbers, networks)
 
@@ -268,7 +266,7 @@ def _asked(predict: Predict, problem: FairProblem, worlds: Worlds, deterministic
 
 
 @functools.cache
-def _many(environment: FunctionalEnv, name: str) -> Callable[..., Any]:
+def _many(environment: Environment, name: str) -> Callable[..., Any]:
     """A function of the environment for many states at once, compiled."""
     mapped = {"start": (0, None), "observe": (0, None), "advance": (0, 0, 0, None), "metrics": (0, None)}[name]
     compiled: Callable[..., Any] = jax.jit(jax.vmap(getattr(environment, name), in_axes=mapped))

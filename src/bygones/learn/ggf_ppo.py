@@ -18,14 +18,14 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from bygones.envs.functional import EnvParams
 from bygones.forms import Ranked, gini_weights
 from bygones.learn import iterations, ppo
-from bygones.learn.iterations import CurvePoint, Numbers, RunState, Shape
+from bygones.learn.iterations import CurvePoint, Learner, Numbers, RunState, Shape
 from bygones.learn.networks import Networks
 from bygones.learn.ppo import Samples
 from bygones.learn.rollouts import Rollout
@@ -34,7 +34,7 @@ from bygones.welfare import Welfare
 
 
 @dataclass(frozen=True)
-class GiniPPO:
+class GiniPPO(Learner):
     """PPO whose advantages are weighted by the ranks of the agents."""
 
     ratio: float
@@ -45,10 +45,9 @@ class GiniPPO:
         """The learner of these settings."""
         return cls(settings.gini_ratio)
 
-    def begin(self, key: jax.Array, networks: Networks, params: Any, shape: Shape) -> RunState:
-        return iterations.begin(key, networks, params, shape)
-
-    def iterate(self, state: RunState, params: Any, numbers: Numbers, shape: Shape) -> tuple[RunState, CurvePoint]:
+    def iterate(
+        self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape
+    ) -> tuple[RunState, CurvePoint]:
         weigh = functools.partial(samples_of, welfare=params.welfare, ratio=self.ratio)
         samples, order, onward, curve = ppo.experience(
             state, params, numbers, shape, reward=shape.environment.utilities, into_samples=weigh

@@ -7,34 +7,44 @@ serves every run of a grid.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bygones.envs.functional import Environment
+from bygones.envs.functional import Environment, EnvParams, State
 from bygones.learn.actors import Actor
 from bygones.learn.networks import Networks
 from bygones.learn.normalisation import Normaliser, having_seen
+from bygones.learn.programs import Tree
+from bygones.learn.settings import Settings
 
 BETAS = (0.9, 0.999)
 LOG_BETAS = (-0.10536051565782628, -0.0010005003335835344)
 """Logarithms of the betas: 1 - βᵗ = -expm1(t·ln β) keeps its digits in float32, where 1 - 0.999 has lost four."""
 
-TO_COME: Any = None
+TO_COME: Tree = None
 """Stands for what the updates of an iteration compute, before they have."""
 
 _Tree = TypeVar("_Tree")
 
 
 class Learner(Protocol):
-    """What a run asks of a learner. It is hashable and part of the compiled program, and so are its own settings."""
+    """The interface of a learner. It is hashable and part of the compiled program, and so are its own settings."""
 
-    def begin(self, key: jax.Array, networks: Networks, params: Any, shape: Shape) -> RunState:
-        """A run before its first rollout."""
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """The learner of these settings; a learner with settings of its own takes them from there."""
+        return cls()
 
-    def iterate(self, state: RunState, params: Any, numbers: Numbers, shape: Shape) -> tuple[RunState, CurvePoint]:
+    def begin(self, key: jax.Array, networks: Networks, params: EnvParams, shape: Shape) -> RunState:
+        """A run before its first rollout; of most learners, networks and nothing else."""
+        return begin(key, networks, params, shape)
+
+    def iterate(
+        self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape
+    ) -> tuple[RunState, CurvePoint]:
         """One rollout of `shape.rollout_steps` steps, and what is learned from it; also its point on the curves."""
 
 
@@ -81,9 +91,9 @@ class Numbers(NamedTuple):
 class Adam(NamedTuple):
     """The running moments of the gradient, and how many updates they have seen."""
 
-    mean: Any
-    square: Any
-    count: Any  # named tuples have a method of this name, so mypy takes no narrower type
+    mean: Tree
+    square: Tree
+    count: Tree  # named tuples have a method of this name, so mypy takes no narrower type
 
 
 class RunState(NamedTuple):
@@ -93,7 +103,7 @@ class RunState(NamedTuple):
     """The data of the key from which every rollout's randomness is drawn."""
     networks: Networks
     adam: Adam
-    environment: Any
+    environment: State
     rollouts: jax.Array
     """How many rollouts have been learned from."""
     stopped: jax.Array | np.ndarray
@@ -105,7 +115,7 @@ class RunState(NamedTuple):
     """The sum of each metric over them."""
     normaliser: Normaliser | None = None
     """Statistics of all observations so far; None if observations are not normalised."""
-    kept: Any = None
+    kept: Tree = None
     """What a learner keeps besides, such as transitions to learn from again; None if nothing."""
 
 
@@ -115,9 +125,9 @@ class Steps(NamedTuple):
     over: jax.Array
     """Whether an episode ended, for each step."""
     rewards: jax.Array
-    after: Any
+    after: State
     """The state of the environment after each step."""
-    last: Any
+    last: State
     """The one from which the next rollout will go on."""
     normaliser: Normaliser | None
 
@@ -135,7 +145,7 @@ class CurvePoint(NamedTuple):
     explained_variance: jax.Array
 
 
-def begin(key: jax.Array, networks: Networks, params: Any, shape: Shape) -> RunState:
+def begin(key: jax.Array, networks: Networks, params: EnvParams, shape: Shape) -> RunState:
     """A run before its first rollout."""
     env = shape.environment
     start_key, key = jax.random.split(key)
@@ -152,7 +162,7 @@ def begin(key: jax.Array, networks: Networks, params: Any, shape: Shape) -> RunS
 
 
 def segment(
-    state: RunState, params: Any, numbers: Numbers, count: jax.Array, shape: Shape, most: int
+    state: RunState, params: EnvParams, numbers: Numbers, count: jax.Array, shape: Shape, most: int
 ) -> tuple[RunState, CurvePoint]:
     """`count` iterations of a run, at most `most`; a run that is over or stopped stays as it is."""
 
@@ -168,7 +178,9 @@ def segment(
     return result
 
 
-def taken(state: RunState, steps: Steps, params: Any, numbers: Numbers, shape: Shape) -> tuple[RunState, CurvePoint]:
+def taken(
+    state: RunState, steps: Steps, params: EnvParams, numbers: Numbers, shape: Shape
+) -> tuple[RunState, CurvePoint]:
     """The run after the steps of a rollout, before it has learned from them, and its point on the curves.
 
     What the updates compute is not filled in yet: networks and moments of the run, losses on the curves.
@@ -234,5 +246,5 @@ def _sum_where(which: jax.Array, metrics: dict[str, jax.Array]) -> dict[str, jax
     return {name: jnp.where(which, metric, 0.0).sum() for name, metric in metrics.items()}
 
 
-def _all_finite(tree: Any) -> jax.Array:
+def _all_finite(tree: Tree) -> jax.Array:
     return jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(tree)]).all()

@@ -18,9 +18,10 @@ import numba
 import numpy as np
 
 from bygones._arrays import Array
-from bygones.learn.iterations import BETAS, LOG_BETAS, Adam, CurvePoint, Numbers, RunState
+from bygones.learn.iterations import BETAS, LOG_BETAS, Adam, Numbers
 from bygones.learn.networks import Layer, Networks
 from bygones.learn.ppo import Samples
+from bygones.learn.programs import Tree
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -86,24 +87,6 @@ def improve(
     updates = order.size // batch_size
     moved = Adam(_parted(mean, networks), _parted(square, networks), np.asarray(adam.count + updates, np.int32))
     return _parted(weights, networks), moved, (losses / updates).astype(np.float32)
-
-
-def settle(
-    state: RunState,
-    onward: RunState,
-    curve: CurvePoint,
-    networks: Networks,
-    adam: Adam,
-    losses: np.ndarray,
-    numbers: Numbers,
-) -> tuple[RunState, CurvePoint]:
-    """As `iterations.settle`, on arrays of the host."""
-    curve = curve._replace(policy_loss=losses[0], value_loss=losses[1])
-    if state.stopped or state.rollouts >= numbers.rollouts:
-        return state, curve
-    if not all(np.isfinite(leaf).all() for leaf in (losses, *jax.tree.leaves(networks))):
-        return state._replace(stopped=np.array(True)), curve
-    return onward._replace(networks=networks, adam=adam), curve
 
 
 @_compiled
@@ -356,7 +339,7 @@ def _exponentials(x: np.ndarray) -> None:
         x[i] = e * np.int32((np.int32(n) + np.int32(127)) << np.int32(23)).view(np.float32)
 
 
-def _joined(tree: Any) -> np.ndarray:
+def _joined(tree: Tree) -> np.ndarray:
     return np.concatenate([np.asarray(leaf).ravel() for leaf in jax.tree.leaves(tree)])
 
 

@@ -19,17 +19,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
+from bygones.envs.functional import EnvParams
 from bygones.learn import iterations
-from bygones.learn.iterations import Adam, CurvePoint, Numbers, RunState, Shape, Steps, adam_step, clip_by_norm
+from bygones.learn.iterations import (
+    Adam,
+    CurvePoint,
+    Learner,
+    Numbers,
+    RunState,
+    Shape,
+    Steps,
+    adam_step,
+    clip_by_norm,
+)
 from bygones.learn.networks import Networks
+from bygones.learn.programs import Tree
 from bygones.learn.rollouts import Rollout, collect
-from bygones.learn.settings import Settings
 
 
 class Samples(NamedTuple):
@@ -52,18 +63,12 @@ Loss = Callable[[Networks, Samples, Numbers, Shape], tuple[jax.Array, jax.Array]
 
 
 @dataclass(frozen=True)
-class PPO:
+class PPO(Learner):
     """Proximal policy optimisation; its numbers are those of `Numbers` and `Shape`."""
 
-    @classmethod
-    def of(cls, settings: Settings) -> PPO:
-        """The learner of these settings."""
-        return cls()
-
-    def begin(self, key: jax.Array, networks: Networks, params: Any, shape: Shape) -> RunState:
-        return iterations.begin(key, networks, params, shape)
-
-    def iterate(self, state: RunState, params: Any, numbers: Numbers, shape: Shape) -> tuple[RunState, CurvePoint]:
+    def iterate(
+        self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape
+    ) -> tuple[RunState, CurvePoint]:
         samples, order, onward, curve = experience(state, params, numbers, shape)
         learned = improve(state.networks, state.adam, samples, order, numbers, shape)
         return iterations.settle(state, onward, curve, *learned, numbers)
@@ -71,7 +76,7 @@ class PPO:
 
 def experience(
     state: RunState,
-    params: Any,
+    params: EnvParams,
     numbers: Numbers,
     shape: Shape,
     reward: Callable[..., jax.Array] | None = None,
@@ -152,12 +157,12 @@ def improve(
     """Epochs of minibatches in the given order, shape (epochs, steps); also the mean policy and value loss."""
     pack, unpack = _packing(networks, shape.flat)
 
-    def update(carry: tuple[Any, Adam], batch: Samples) -> tuple[tuple[Any, Adam], jax.Array]:
+    def update(carry: tuple[Tree, Adam], batch: Samples) -> tuple[tuple[Tree, Adam], jax.Array]:
         weights, adam = carry
         gradient, losses = jax.grad(loss_of or loss, has_aux=True)(unpack(weights), batch, numbers, shape)
         return adam_step(weights, adam, clip_by_norm(pack(gradient), numbers.max_grad_norm), numbers), losses
 
-    def epoch(carry: tuple[Any, Adam], order: jax.Array) -> tuple[tuple[Any, Adam], jax.Array]:
+    def epoch(carry: tuple[Tree, Adam], order: jax.Array) -> tuple[tuple[Tree, Adam], jax.Array]:
         batches = jax.tree.map(lambda leaf: leaf[order].reshape(-1, shape.batch_size, *leaf.shape[1:]), samples)
         return jax.lax.scan(update, carry, batches)
 
@@ -187,7 +192,7 @@ def normalise(advantages: jax.Array) -> jax.Array:
     return (advantages - advantages.mean()) / (advantages.std(ddof=1) + 1e-8)
 
 
-def _packing(networks: Networks, flat: bool) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+def _packing(networks: Networks, flat: bool) -> tuple[Callable[[Tree], Tree], Callable[[Tree], Tree]]:
     """How parameters are held while they are updated, and how they are read."""
     if flat:
         return lambda tree: ravel_pytree(tree)[0], ravel_pytree(networks)[1]

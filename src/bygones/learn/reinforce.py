@@ -20,16 +20,16 @@ and multiplied by its welfare when it ends. Each rollout in which an episode end
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from bygones.envs.functional import EnvParams
 from bygones.learn import iterations
-from bygones.learn.iterations import CurvePoint, Numbers, RunState, Shape, Steps, adam_step, clip_by_norm
+from bygones.learn.iterations import CurvePoint, Learner, Numbers, RunState, Shape, Steps, adam_step, clip_by_norm
 from bygones.learn.networks import Networks
 from bygones.learn.rollouts import Rollout, collect
-from bygones.learn.settings import Settings
 
 REMEMBERED = 50
 """About how many of the last episodes the baseline is the mean of."""
@@ -47,20 +47,17 @@ class Unfinished(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reinforce:
+class Reinforce(Learner):
     """REINFORCE; of the settings of learning it takes `learning_rate`, `adam_eps`, `max_grad_norm`, `rollout_steps`."""
 
-    @classmethod
-    def of(cls, settings: Settings) -> Reinforce:
-        """The learner of these settings."""
-        return cls()
-
-    def begin(self, key: jax.Array, networks: Networks, params: Any, shape: Shape) -> RunState:
+    def begin(self, key: jax.Array, networks: Networks, params: EnvParams, shape: Shape) -> RunState:
         zeros: Networks = jax.tree.map(jnp.zeros_like, networks)
         kept = Unfinished(zeros, jnp.zeros(()), jnp.zeros((), jnp.int32))
         return iterations.begin(key, networks, params, shape)._replace(kept=kept)
 
-    def iterate(self, state: RunState, params: Any, numbers: Numbers, shape: Shape) -> tuple[RunState, CurvePoint]:
+    def iterate(
+        self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape
+    ) -> tuple[RunState, CurvePoint]:
         key = jax.random.fold_in(jax.random.wrap_key_data(state.key), state.rollouts)
         rollout, after, last = collect(
             key, state.networks, state.environment, params, shape, normaliser=state.normaliser

@@ -25,7 +25,7 @@ import numpy as np
 
 from bygones._arrays import check_count
 from bygones._parts import missing
-from bygones.envs.functional import FunctionalEnv, arrays_of
+from bygones.envs.functional import Environment, EnvParams, arrays_of
 from bygones.envs.problem import FairProblem, Params
 from bygones.learn import checkpoints, iterations, learners, ppo
 from bygones.learn.actors import Subsets, actor_of
@@ -223,7 +223,7 @@ def shape_of(run: AnyRun, **choices: Any) -> iterations.Shape:
     """What is fixed when the program of a run is compiled."""
     run = as_run(run)
     return iterations.Shape(
-        environment=FunctionalEnv.of(run.problem),
+        environment=Environment.of(run.problem),
         actor=actor_of(run.settings, run.problem),
         rollout_steps=run.settings.rollout_steps,
         batch_size=run.settings.batch_size,
@@ -264,7 +264,7 @@ def digest(runs: Sequence[AnyRun]) -> str:
 
 @functools.cache
 def _begin(batched: bool) -> Callable[..., iterations.RunState]:
-    def one(key: jax.Array, networks: Networks, params: Any, shape: iterations.Shape) -> iterations.RunState:
+    def one(key: jax.Array, networks: Networks, params: EnvParams, shape: iterations.Shape) -> iterations.RunState:
         return shape.learner.begin(key, networks, params, shape)
 
     begun = jax.vmap(one, in_axes=(0, 0, 0, None)) if batched else one
@@ -277,16 +277,16 @@ def _native(shape: iterations.Shape) -> Callable[..., tuple[iterations.RunState,
     """As `_compiled`, with the updates of `native`."""
     from bygones.learn import native
 
-    gather = jax.jit(functools.partial(ppo.experience, shape=shape))
+    gather, settle = jax.jit(functools.partial(ppo.experience, shape=shape)), jax.jit(iterations.settle)
 
     def advance(
-        state: iterations.RunState, params: Any, numbers: iterations.Numbers, count: int
+        state: iterations.RunState, params: EnvParams, numbers: iterations.Numbers, count: int
     ) -> tuple[iterations.RunState, iterations.CurvePoint]:
         points = []
         for _ in range(count):
             samples, order, onward, curve = gather(state, params, numbers)
             learned = native.improve(state.networks, state.adam, samples, order, numbers, shape.batch_size)
-            state, curve = native.settle(state, onward, curve, *learned, numbers)
+            state, curve = settle(state, onward, curve, *learned, numbers)
             points.append(jax.tree.map(np.asarray, curve))
         return state, jax.tree.map(lambda *all_: np.stack(all_), *points)
 

@@ -40,9 +40,6 @@ class Arrivals(Scenario):
     ## Starting State
     Step 1.
 
-    ## Episode End
-    After `horizon` steps.
-
     ## Arguments
     - `worth`: what each item is worth to each agent, one row per agent.
     - `joins`: the number of steps before each agent takes part.

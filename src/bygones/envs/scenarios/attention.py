@@ -49,9 +49,6 @@ class Attention(Scenario):
     ## Starting State
     The rates of `rates`; nothing found yet.
 
-    ## Episode End
-    After `horizon` steps.
-
     ## Arguments
     - `rates`: the incidents to expect at each place at the start.
     - `n_inspectors`: how many there are.

@@ -41,9 +41,6 @@ class Donut(Scenario):
     ## Starting State
     Each person is there with probability $p_i$.
 
-    ## Episode End
-    After `horizon` steps.
-
     ## Arguments
     - `chances`: the probability $p_i$ of each person to be there.
 

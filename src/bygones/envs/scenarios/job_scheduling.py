@@ -51,9 +51,6 @@ class JobScheduling(Scenario):
     ## Starting State
     The machine is in one of the nine middle cells; agents are in different cells, drawn at random.
 
-    ## Episode End
-    After `horizon` steps.
-
     ## Arguments
     - `n`: the number of agents; at most 16, or 7 with `"moves"`.
     - `control`: whether agents `"go"` or wander, or have their `"moves"` decided.

@@ -46,9 +46,6 @@ class Lending(Scenario):
     ## Starting State
     The credits of `credits`; each person applies with probability $p_i$.
 
-    ## Episode End
-    After `horizon` steps.
-
     ## Arguments
     - `credits`: the credit of each person at the start, from 0 to 7.
     - `chances`: the probability of each person to apply.

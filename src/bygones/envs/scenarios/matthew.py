@@ -58,9 +58,6 @@ class Matthew(Scenario):
     ## Starting State
     Places are uniform in the square, sizes between 0.01 and 0.05.
 
-    ## Episode End
-    After `horizon` steps.
-
     ## Arguments
     - `n`: the number of agents; at most 16, or 7 with `"moves"`.
     - `control`: whether agents `"go"` or stay, or have their `"moves"` decided.

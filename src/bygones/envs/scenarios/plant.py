@@ -39,9 +39,9 @@ class Plant(Scenario):
     ## Description
     Agents walk on a floor of eight by eight cells; eight parts of three kinds lie in its middle. An agent that comes to
     a part takes it, needed or not, and a part of a random kind appears in another cell. As soon as an agent has what
-    its product takes, the product is made. There are only `supply` parts, so that parts in the wrong hands are lost.
-    Agents move one after the other, and nobody enters a cell in which somebody was before the step or to which somebody
-    has come in it.
+    its product takes, the product is made. There are only `supply` parts, so parts in the wrong hands are lost. Once
+    the supply is used up, no part can be taken. Agents move one after the other. An agent cannot enter a cell
+    that another was in before the step, or has just entered.
 
     ## Source
     matthieu637/DFRL, `common/env_plant.py` (Zimmer, Glanois, Siddique and Weng, "Learning Fair Policies in
@@ -64,9 +64,6 @@ class Plant(Scenario):
 
     ## Starting State
     Agents and parts are in different cells, drawn at random; nobody has a part.
-
-    ## Episode End
-    After `horizon` steps. Once the supply is used up, no part can be taken.
 
     ## Arguments
     - `requirements`: how many parts of each kind the product of each agent takes, one row per agent.

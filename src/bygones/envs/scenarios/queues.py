@@ -42,9 +42,6 @@ class Queues(Scenario):
     ## Starting State
     Each queue holds one job with probability $p_i$, and none otherwise.
 
-    ## Episode End
-    After `horizon` steps.
-
     ## Arguments
     - `arrivals`: the probability $p_i$ of a new job in each queue. By default the first two of eight agents are busy.
     - `n_servers`: k.

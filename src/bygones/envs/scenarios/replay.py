@@ -44,9 +44,6 @@ class Replay(Scenario):
     ## Starting State
     The needs of the first row of the episode.
 
-    ## Episode End
-    After `horizon` steps.
-
     ## Arguments
     - `needs`: the rows of the table; or the path of a CSV file with a header of agents and numbers below. By default a
       small week of three agents.

@@ -44,9 +44,6 @@ class Vaccines(Scenario):
     ## Starting State
     99% of each region are susceptible, 1% exposed.
 
-    ## Episode End
-    After `horizon` steps.
-
     ## Arguments
     - `people`: the number of people of each region.
     - `doses`: the vaccines of a step.
