@@ -24,9 +24,8 @@ scenarios: Registry[Scenario] = Registry(
 """The scenarios by name, such as `queues(n_machines=8, horizon=500)`."""
 
 
-def names() -> tuple[str, ...]:
-    """The names of all scenarios."""
-    return scenarios.names()
+names = scenarios.names
+"""The names of all scenarios."""
 
 
 def kind_of(name: str) -> type[Scenario]:

@@ -58,7 +58,7 @@ class Shell(Viewed):
         if render_mode is not None:
             check_one_of("render_mode", render_mode, self.metadata["render_modes"])
         self.render_mode = render_mode
-        self.problem, self.vector = problem_to_set_up(scenario, problem, vector, settings), vector
+        self.problem, self.vector = problem_to_play(scenario, problem, vector, settings), vector
         self.scenario, self._params = self.problem.scenario, self.problem.params()
         self._n_actions = self.scenario.n_actions if self.scenario.is_enumerable else None
         self._terminates = self.problem.ends == "termination"
@@ -228,7 +228,7 @@ class FairEnv(Shell, gym.Env[Observation, Any]):
         return number
 
 
-def problem_to_set_up(
+def problem_to_play(
     scenario: Scenario | str, problem: FairProblem | None, vector: bool, settings: Settings
 ) -> FairProblem:
     """The problem of an environment, from what was passed to `gym.make`."""

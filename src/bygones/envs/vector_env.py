@@ -113,7 +113,8 @@ class FairVectorEnv(Shell, VectorEnv[Observation, Any, np.ndarray]):
             raise ResetNeeded("call reset() before step(): no episode has begun")
         before = self._now
         now = self._proceed(before, self._checked(actions))
-        rewards, is_over = self._rewards(now), self._is_over(now)
+        is_over = self._is_over(now)
+        rewards = cast(Floats, np.asarray(now.state.utilities, np.float32) if self.vector else now.outcome.reward)
         infos: Info = {}
         if is_over.any():
             ended = np.flatnonzero(is_over)
@@ -178,7 +179,7 @@ class FairVectorEnv(Shell, VectorEnv[Observation, Any, np.ndarray]):
         if self.scenario.takes_batches:
             state = begin(noise, params)
         else:
-            worlds = _as_worlds([self.scenario.start(one) for one in noise])
+            worlds = as_objects([self.scenario.start(one) for one in noise])
             nothing, t = np.zeros((len(which), self.problem.n_agents)), np.zeros(len(which), np.int32)
             state = EpisodeState(t, worlds, empty_memory(params, (len(which),), np), nothing, nothing)
         return Playing(state, first_outcome(state, params))
@@ -190,7 +191,7 @@ class FairVectorEnv(Shell, VectorEnv[Observation, Any, np.ndarray]):
             world, utilities = scenario.advance(noise, was.world, rows)
         else:
             steps = [scenario.advance(*one) for one in zip(noise, was.world, rows, strict=True)]
-            world, utilities = _as_worlds([world for world, _ in steps]), np.array([each for _, each in steps])
+            world, utilities = as_objects([world for world, _ in steps]), np.array([each for _, each in steps])
         state, who = received(was, world, utilities, params), self._present(was.world)
         return Playing(
             state, outcome(state, before.outcome.welfare, None if who is None else (who, before.outcome.Z), params)
@@ -210,9 +211,6 @@ class FairVectorEnv(Shell, VectorEnv[Observation, Any, np.ndarray]):
             return self.scenario.present(world)
         present = [self.scenario.present(one) for one in world]
         return None if present[0] is None else np.array(present)
-
-    def _rewards(self, now: Playing) -> Floats:
-        return cast(Floats, np.asarray(now.state.utilities, np.float32) if self.vector else now.outcome.reward)
 
     def _is_over(self, now: Playing) -> Bools:
         return cast(Bools, now.state.t >= self.problem.horizon)
@@ -255,11 +253,3 @@ class FairVectorEnv(Shell, VectorEnv[Observation, Any, np.ndarray]):
                 f"reset_mask must be a boolean array of shape ({self.num_envs},) with at least one True, got {mask!r}"
             )
         return mask
-
-
-def _as_worlds(worlds: Sequence[WorldState]) -> NDArray[np.object_]:
-    """States of a scenario in an array, so that they are selected and replaced as other rows are."""
-    rows = np.empty(len(worlds), dtype=object)
-    for i, world in enumerate(worlds):
-        rows[i] = world
-    return rows

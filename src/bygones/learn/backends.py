@@ -114,8 +114,8 @@ def in_processes(
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(config.jax_persistent_cache_min_compile_time_secs),
     }
     found = processes.in_processes(
-        _train_one,
-        [(position, run, trainer) for position, run in enumerate(runs)],
+        _train_some,
+        [((position,), [run], trainer) for position, run in enumerate(runs)],
         lambda _, news: progress(news),
         workers=workers,
         environment={**processes.one_core(), **(kept if cache else {})},
@@ -130,14 +130,14 @@ def in_batches(
 ) -> Generator[Finished]:
     """Batch after batch in this process, each a program on its accelerator."""
     for positions in batches(runs, most):
-        yield _train_some(positions, [runs[position] for position in positions], trainer, progress)
+        yield _train_some(progress, positions, [runs[position] for position in positions], trainer)
 
 
 def on_ray(
     runs: Sequence[AnyRunT], progress: Watch, *, address: str | None = None, trainer: Trainer[AnyRunT] = learner
 ) -> Generator[Finished]:
     """One run per task of a Ray cluster, or of Ray on this machine without an address; lost tasks are run again."""
-    tasks = [(position, run, trainer) for position, run in enumerate(runs)]
+    tasks = [((position,), [run], trainer) for position, run in enumerate(runs)]
     reached = [0] * len(runs)
 
     def pass_on(news: RunProgress) -> None:
@@ -147,7 +147,7 @@ def on_ray(
             reached[position] = news.steps
             progress(news)
 
-    found = ray_tasks.in_tasks(_train_one, tasks, pass_on, address=address, environment=processes.one_core())
+    found = ray_tasks.in_tasks(_train_some, tasks, pass_on, address=address, environment=processes.one_core())
     with closing(found):
         for finished in found:
             pass_on(_news_of_end(finished, reached))
@@ -179,11 +179,7 @@ def _resuming(
     return train_batch(runs, progress=progress, checkpoint=checkpoint, **options)
 
 
-def _train_one(progress: Watch, position: int, run: AnyRun, trainer: Trainer[Any]) -> Finished:
-    return _train_some((position,), [run], trainer, progress)
-
-
-def _train_some(positions: tuple[int, ...], runs: Sequence[AnyRun], trainer: Trainer[Any], progress: Watch) -> Finished:
+def _train_some(progress: Watch, positions: tuple[int, ...], runs: Sequence[AnyRun], trainer: Trainer[Any]) -> Finished:
     """Trains some of the runs; the trainer counts them from 0, the caller by these positions."""
     started = time.monotonic()
     results = trainer(runs, lambda news: progress(news._replace(runs=tuple(positions[i] for i in news.runs))))

@@ -102,7 +102,7 @@ def description(problem: FairProblem) -> Description:
         parts["needs"] = _needs(scenario.needs)
     plain = {name: getattr(problem, name) for name in PLAIN}
     described = {**plain, **parts, "scenario": _scenario(scenario)}
-    return cast(Description, json.loads(json.dumps(described, default=_as_plain)))
+    return cast(Description, json.loads(json.dumps(described, default=lambda value: np.asarray(value).tolist())))
 
 
 class ForeignPartsError(ValueError):
@@ -259,8 +259,3 @@ def _rebuilt_number(module: ModuleType, value: Any) -> Any:
     if isinstance(value, dict):
         return _rebuilt(module, value)
     return np.array(value, float) if isinstance(value, list) else value
-
-
-def _as_plain(value: np.ndarray) -> Any:
-    """Arrays and NumPy's numbers as lists and numbers."""
-    return np.asarray(value).tolist()

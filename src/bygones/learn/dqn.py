@@ -25,17 +25,7 @@ import jax.numpy as jnp
 from bygones.envs.functional import Environment, EnvParams, Noise, State
 from bygones.learn import iterations
 from bygones.learn.greedy import Greedy
-from bygones.learn.iterations import (
-    Adam,
-    CurvePoint,
-    Learner,
-    Numbers,
-    RunState,
-    Shape,
-    Steps,
-    adam_step,
-    clip_by_norm,
-)
+from bygones.learn.iterations import Adam, CurvePoint, Numbers, RunState, Shape, Steps, adam_step, clip_by_norm
 from bygones.learn.networks import Networks, apply
 from bygones.learn.normalisation import Normaliser, having_seen, normalised
 from bygones.learn.programs import Tree
@@ -76,7 +66,7 @@ class Learning(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DQN(Learner):
+class DQN(iterations.Learner):
     """DQN; the arguments are settings of the same names."""
 
     replay_size: int

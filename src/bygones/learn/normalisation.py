@@ -16,13 +16,12 @@ In this form float32 is enough: no sum grows with the number of steps, and steps
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from bygones._arrays import Array, namespace
-
-ArrayT = TypeVar("ArrayT", bound=Array)
+from bygones.learn.networks import ArrayT
 
 PRIOR = 1e-4
 """The weight of the mean 0 and the variance 1 from which statistics start."""

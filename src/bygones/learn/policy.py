@@ -199,8 +199,15 @@ class TrainedPolicy:
     ) -> TrainedPolicy:
         """The policy with these tensors, which has been asked once: they fit each other and the problem."""
         count = actor_of(settings, problem or settings.problem()).depth
-        networks = Networks(*(_layers(tensors, network, count) for network in Networks._fields))
-        normaliser = _normaliser(tensors) if (problem or settings).observation_scale == "running" else None
+        networks = Networks(
+            *(
+                tuple(Layer(tensors[f"{name}.{i}.weight"], tensors[f"{name}.{i}.bias"]) for i in range(count))
+                for name in Networks._fields
+            )
+        )
+        is_normalised = (problem or settings).observation_scale == "running"
+        statistics = (tensors[f"normaliser.{name}"] for name in Normaliser._fields)
+        normaliser = Normaliser(*statistics) if is_normalised else None
         policy = cls(settings, networks, problem if custom else None, normaliser)
         nothing, scores = np.zeros(policy.problem.observation_size), policy._actor_in_training.n_scores
         policy.problem.params(enumerates=False)
@@ -298,14 +305,6 @@ def _named(networks: Networks) -> dict[str, np.ndarray]:
         for i, layer in enumerate(layers)
         for part, tensor in layer._asdict().items()
     }
-
-
-def _layers(tensors: dict[str, np.ndarray], network: str, count: int) -> tuple[Layer, ...]:
-    return tuple(Layer(tensors[f"{network}.{i}.weight"], tensors[f"{network}.{i}.bias"]) for i in range(count))
-
-
-def _normaliser(tensors: dict[str, np.ndarray]) -> Normaliser:
-    return Normaliser(*(tensors[f"normaliser.{name}"] for name in Normaliser._fields))
 
 
 def _numpy(tensor: Any) -> np.ndarray:

@@ -27,17 +27,7 @@ from jax.flatten_util import ravel_pytree
 
 from bygones.envs.functional import EnvParams
 from bygones.learn import iterations
-from bygones.learn.iterations import (
-    Adam,
-    CurvePoint,
-    Learner,
-    Numbers,
-    RunState,
-    Shape,
-    Steps,
-    adam_step,
-    clip_by_norm,
-)
+from bygones.learn.iterations import Adam, CurvePoint, Numbers, RunState, Shape, Steps, adam_step, clip_by_norm
 from bygones.learn.networks import Networks
 from bygones.learn.programs import Tree
 from bygones.learn.rollouts import Rollout, collect
@@ -63,7 +53,7 @@ Loss = Callable[[Networks, Samples, Numbers, Shape], tuple[jax.Array, jax.Array]
 
 
 @dataclass(frozen=True)
-class PPO(Learner):
+class PPO(iterations.Learner):
     """Proximal policy optimisation; its numbers are those of `Numbers` and `Shape`."""
 
     def iterate(

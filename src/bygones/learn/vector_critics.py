@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -52,10 +50,6 @@ def actor_with_values(settings: Settings, problem: FairProblem) -> Actor:
     """The kind of policy that these settings name, with a value for each agent."""
     actor = plain_actor(settings, problem)
     if isinstance(actor, Rankings):
-        return RankingsWithValues(**_fields(actor))
+        return RankingsWithValues(**vars(actor))
     assert isinstance(actor, Subsets)
-    return SubsetsWithValues(**_fields(actor), n_agents=problem.n_agents)
-
-
-def _fields(actor: Rankings | Subsets) -> dict[str, Any]:
-    return {field.name: getattr(actor, field.name) for field in dataclasses.fields(actor)}
+    return SubsetsWithValues(**vars(actor), n_agents=problem.n_agents)

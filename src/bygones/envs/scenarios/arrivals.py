@@ -58,6 +58,7 @@ class Arrivals(Scenario):
     joins: tuple[int, ...] = (0, 10)
     leaves: tuple[int, ...] | None = None
 
+    n_noise = 0
     features = ("takes part",)
 
     def check(self) -> None:
@@ -77,10 +78,6 @@ class Arrivals(Scenario):
     @property
     def n_agents(self) -> int:
         return len(self.worth)
-
-    @property
-    def n_noise(self) -> int:
-        return 0
 
     @property
     def utility_bounds(self) -> tuple[Floats, Floats]:

@@ -58,6 +58,7 @@ class Donut(Scenario):
     horizon: int = 100
     chances: tuple[float, ...] = (0.8,) * 5
 
+    n_served = 1
     features = ("is there",)
 
     def check(self) -> None:
@@ -66,10 +67,6 @@ class Donut(Scenario):
     @property
     def n_agents(self) -> int:
         return len(self.chances)
-
-    @property
-    def n_served(self) -> int:
-        return 1
 
     @property
     def utility_bounds(self) -> tuple[Floats, Floats]:

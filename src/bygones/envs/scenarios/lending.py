@@ -66,6 +66,8 @@ class Lending(Scenario):
     chances: tuple[float, ...] = (0.9,) * 4
     counts: Literal["loans", "repaid"] = "loans"
 
+    n_agents = 2
+    n_noise = 5
     features = ()
     shared = (*(f"person {i} applies" for i in range(4)), *(f"credit of person {i}" for i in range(4)))
 
@@ -76,14 +78,6 @@ class Lending(Scenario):
             check_count("credits", credit, 0, BEST)
         if len(self.credits) != 4 or len(self.chances) != 4:
             raise ValueError(f"credits and chances must have four numbers, got {self.credits} and {self.chances}")
-
-    @property
-    def n_agents(self) -> int:
-        return 2
-
-    @property
-    def n_noise(self) -> int:
-        return 5
 
     @property
     def utility_bounds(self) -> tuple[Floats, Floats]:

@@ -63,6 +63,8 @@ class Replay(Scenario):
     n_resources: int = 1
     anywhere: bool = True
 
+    n_noise = 1
+
     def check(self) -> None:
         if isinstance(self.needs, str):
             object.__setattr__(self, "needs", _read(Path(self.needs)))
@@ -83,10 +85,6 @@ class Replay(Scenario):
     @property
     def n_served(self) -> int:
         return self.n_resources
-
-    @property
-    def n_noise(self) -> int:
-        return 1
 
     @property
     def utility_bounds(self) -> tuple[Floats, Floats]:

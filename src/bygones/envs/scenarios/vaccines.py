@@ -69,6 +69,7 @@ class Vaccines(Scenario):
     parts: int = 10
     counts: Literal["used", "allocated"] = "used"
 
+    n_noise = 0
     features = ("susceptible", "exposed", "infected", "recovered")
 
     def check(self) -> None:
@@ -84,10 +85,6 @@ class Vaccines(Scenario):
     @property
     def n_agents(self) -> int:
         return len(self.people)
-
-    @property
-    def n_noise(self) -> int:
-        return 0
 
     @property
     def utility_bounds(self) -> tuple[Floats, Floats]:
