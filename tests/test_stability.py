@@ -168,7 +168,7 @@ def test_design_refuses_negative_entries_for_log_nash():
     matrix = np.array([[0.5, 0.0], [-0.1, 0.5]])
     verdict = design(matrix)
     assert not verdict.accepted
-    assert "Entry (1, 0) is -0.1: what agent 0 received lowers the remembered utility of agent 1" in verdict.reasons[0]
+    assert "Entry (1, 0) is -0.1: utility of agent 0 lowers the remembered utility of agent 1" in verdict.reasons[0]
     assert verdict.reasons[0].endswith("below zero, where log-Nash and alpha-fair welfare are undefined.")
     assert verdict.bound is not None
     assert design(matrix, non_negative=False).accepted

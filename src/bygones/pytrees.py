@@ -1,10 +1,9 @@
 """Makes memories and welfare functions JAX pytrees: importing this module registers bygones' own.
 
-Their numbers (γ, weights, α) become leaves, so that a memory can be an argument of a jitted function, be stacked
-and mapped over, and change without compiling again. What kind of memory or welfare it is stays part of the
-structure.
+Their numbers (γ, weights, α) become leaves, so a memory can be an argument of a jitted function, be stacked and mapped
+over, and change without compiling again. What kind of memory or welfare it is stays part of the structure.
 
-A memory of your own is registered by one decorator:
+One decorator registers your own memory:
 
     @register("share", fixed=("length",))
     @dataclass(frozen=True)
@@ -53,7 +52,7 @@ def register(*numbers: str, fixed: tuple[str, ...] | None = ()) -> Callable[[Kin
 
 
 def is_registered(value: object) -> bool:
-    """Whether JAX knows what the value is made of."""
+    """Whether JAX knows the structure of the value."""
     return not jax.tree_util.all_leaves([value])
 
 

@@ -149,7 +149,7 @@ def design(matrix: AnyArray, u_max: float = 1.0, non_negative: bool = True) -> D
     if non_negative and (A < 0).any():
         i, j = (int(x) for x in np.argwhere(A < 0)[0])
         against.append(
-            f"Entry ({i}, {j}) is {A[i, j]:g}: what agent {j} received lowers the remembered utility of agent {i}, "
+            f"Entry ({i}, {j}) is {A[i, j]:g}: utility of agent {j} lowers the remembered utility of agent {i}, "
             "which can fall below zero, where log-Nash and alpha-fair welfare are undefined."
         )
     if not bounded:

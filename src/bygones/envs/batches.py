@@ -68,7 +68,7 @@ def as_objects(
 
 
 def mapped(function: Callable[..., Any], *trees: Any) -> Any:
-    """What the function makes of every array of these (named) tuples of tuples and arrays, which are of one shape."""
+    """The results of a function for all arrays of these (named) tuples of tuples and arrays, of one structure."""
     first = trees[0]
     if not isinstance(first, tuple):
         return function(*trees)

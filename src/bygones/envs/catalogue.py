@@ -32,7 +32,7 @@ def kind_of(name: str) -> type[Scenario]:
     """The class of a scenario.
 
     Args:
-        name: one of `names()`; or where a scenario of your own is, as `module:Class`.
+        name: one of `names()`; or your own, as `module:Class`.
     """
     return cast(type[Scenario], scenarios.part(name))
 

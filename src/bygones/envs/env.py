@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, TypeAlias, cast
+from copy import deepcopy
+from typing import Any, Self, TypeAlias, cast
 
 import gymnasium as gym
 import numpy as np
@@ -24,7 +25,7 @@ from bygones.envs.episode import (
 )
 from bygones.envs.noise import Noise
 from bygones.envs.problem import SETTINGS, FairProblem, problem_of
-from bygones.envs.render import Viewed
+from bygones.envs.render import Frame, Scene, Viewer
 from bygones.envs.scenario import Scenario, WorldState
 from bygones.envs.view import as_scene, as_text
 
@@ -34,17 +35,19 @@ Info: TypeAlias = dict[str, Any]
 """The `info` and the `options` of Gymnasium, by name."""
 
 Settings: TypeAlias = dict[str, Any]
-"""The parameters of a scenario and the settings of `FairProblem`, as they are passed to `gym.make`."""
+"""The parameters of a scenario and the settings of `FairProblem`: the arguments of `gym.make`."""
 
 AnyAction: TypeAlias = Any
 """The number of an action, agents to serve, or priorities, as people and learners give it; it is checked."""
 
 
-class Shell(Viewed):
-    """The problem behind an environment of Gymnasium, single or vector, and what follows from it."""
+class Shell:
+    """The problem behind an environment of Gymnasium, single or vector, with its spaces and settings."""
 
+    metadata: Info
     reward_space: gym.spaces.Box
     reward_dim: int
+    _viewer: Viewer | None = None
 
     def _set_up(
         self,
@@ -68,7 +71,7 @@ class Shell(Viewed):
             self.reward_dim = self.problem.n_agents
 
     def _shown(self, seen: Array, state: EpisodeState, judged: Outcome) -> Observation:
-        """The observation, given what is seen of the scenario."""
+        """The observation, given that of the scenario."""
         if self.vector:
             return np.asarray(seen, np.float32)
         return cast(Observation, observation(seen, state.memory, self._params, judged.Z))
@@ -83,13 +86,36 @@ class Shell(Viewed):
             account["present"] = np.array(present)
         return account
 
+    def close(self, **options: object) -> None:
+        """Closes the viewer, if there is one."""
+        if self._viewer is not None:
+            self._viewer.close()
+            self._viewer = None
+        super().close(**options)  # type: ignore[misc]  # of Gymnasium's environment, which is mixed in
+
+    def _drawn(self, scene: Scene) -> Frame | None:
+        """The scene as an array, or None after showing it in a window (`"human"`)."""
+        shows = self.render_mode == "human"
+        if self._viewer is None:
+            self._viewer = Viewer(self.metadata["render_fps"] if shows else None)
+        frame = self._viewer.draw(scene)
+        return None if shows else frame
+
+    def __getstate__(self) -> Info:
+        # A window cannot be pickled or copied; a copy opens its own when it renders.
+        return {**self.__dict__, "_viewer": None}
+
+    def __copy__(self) -> Self:
+        # A shallow copy would share the generator: stepping one would change the noise of the other.
+        return deepcopy(self)
+
 
 class FairEnv(Shell, gym.Env[Observation, Any]):
-    r"""A scenario with a memory and a welfare on top. The class of the scenario documents what happens in it.
+    r"""A scenario with a memory and a welfare on top. The class of the scenario documents the world.
 
     ## Observation Space
-    A `Box` in float32: what the scenario shows, in the paper's problem the need of each agent; then the memory Zᵗ⁻¹ of
-    each agent at the chosen scale; then the denominator dₜ₋₁, with `observe_denominator`.
+    A `Box` in float32: the observation of the scenario, in the paper's problem the need of each agent; then the memory
+    Zᵗ⁻¹ of each agent at the chosen scale; then the denominator dₜ₋₁, with `observe_denominator`.
 
     Every range is finite unless the needs are unbounded, as log-normal needs are. The ranges of memory and denominator
     follow from the paper's theorems, widened by one part in a million for rounding. A linear memory with negative
@@ -118,21 +144,21 @@ class FairEnv(Shell, gym.Env[Observation, Any]):
 
     ## Information
     `reset` and `step` return these entries, in arrays that you may keep or change: `utilities` (of this step),
-    `cumulative` (what was received so far), `memory` (Zᵗ, unscaled), `welfare_memory` (W of the memory) and
-    `welfare_true` (W of what was received, or of its mean per step if the memory averages). With `vector=True` only the
-    first two are there. Where agents come and go, `present` marks who takes part.
+    `cumulative` (totals received so far), `memory` (Zᵗ, unscaled), `welfare_memory` (W of the memory) and
+    `welfare_true` (W of the totals, or of the mean per step if the memory averages). With `vector=True` only the first
+    two are there. Where agents come and go, `present` marks who takes part.
 
-    The last step of an episode adds `episode_metrics`, a dictionary with `gini` and `welfare` of what was received,
+    The last step of an episode adds `episode_metrics`, a dictionary with `gini` and `welfare` of the totals received,
     `utility_per_step`, `utility_least`, `utility_most` and `welfare_memory`. Vector environments batch it as they do
     the `episode` of `RecordEpisodeStatistics`.
 
     ## Arguments
-    - those of the scenario, such as `horizon`; of `bygones/Allocation-v0` `n_resources`, `n_agents`, `n_advantaged` and
-      `needs`;
-    - those of `FairProblem`: the memory, which may also be its text or the number γ of an additive discounted one, the
-      welfare, λ as `weight`, and the switches for the choices that the paper leaves open (`docs/decisions.md`). The
-      observation scale `"running"` belongs to the learner. It is refused here, and Stable-Baselines3's `VecNormalize`
-      does the same;
+    - the parameters of the scenario, such as `horizon`; of `bygones/Allocation-v0` `n_resources`, `n_agents`,
+      `n_advantaged` and `needs`;
+    - the settings of `FairProblem`: the memory, which may also be its text or the number γ of an additive discounted
+      one, the welfare, λ as `weight`, and the switches for the choices that the paper leaves open
+      (`docs/decisions.md`). The observation scale `"running"` belongs to the learner. It is refused here, and
+      Stable-Baselines3's `VecNormalize` does the same;
     - `problem`: a `FairProblem`, instead of all of these;
     - `vector`: whether the reward is the vector of utilities;
     - `render_mode`: `"ansi"` for a table in plain text, `"rgb_array"` for a picture, `"human"` for a window, or None.
@@ -264,7 +290,7 @@ def served_by(action: object, problem: FairProblem, rows: tuple[int, ...] = ()) 
 
     Args:
         action: agents, or priorities.
-        problem: what is played.
+        problem: the problem that is played.
         rows: how many actions there are, as a shape.
 
     Raises:

@@ -1,10 +1,10 @@
-r"""The equations of an episode, for NumPy and JAX alike: its start, its steps, what is seen, rewarded and measured.
+r"""The equations of an episode, for NumPy and JAX alike: its start, steps, observations, rewards and metrics.
 
-The functions take uniform noise instead of a generator, so that the shell for Gymnasium in NumPy and the functional one
-in JAX run the same lines on the same noise. Leading axes are a batch of episodes, if the scenario takes batches.
+The functions take uniform noise instead of a generator, so the shell for Gymnasium in NumPy and the functional one in
+JAX run the same lines on the same noise. Leading axes are a batch of episodes, if the scenario takes batches.
 
-Where agents come and go, the reward judges those who were present at the decision: an absent agent counts as if it had
-the mean of those present, so it neither helps nor hurts.
+Where agents come and go, the reward judges the agents present at the decision. An absent agent counts as if it had the
+mean of those present, so it neither helps nor hurts.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class EpisodeState(NamedTuple):
     cumulative: Array
     """The true, undiscounted utilities of the episode so far."""
     utilities: Array
-    """Those of the last step."""
+    """The utilities of the last step."""
 
 
 class Outcome(NamedTuple):
     """How a step is judged."""
 
     Z: Array
-    """What is remembered after the step."""
+    """The memory after the step."""
     welfare: Array
     """W(Zᵗ)."""
     welfare_true: Array
@@ -92,12 +92,12 @@ def chosen(action: Array | int, noise: Array, params: Params) -> Array:
 
 
 def observe(state: EpisodeState, params: Params) -> Array:
-    """What is seen of a state: the scenario, the memory Zᵗ⁻¹ at the chosen scale, and d where it is observed."""
+    """The observation of a state: the scenario, the memory Zᵗ⁻¹ at the chosen scale, and d where it is observed."""
     return observation(params.scenario.observe(state.world), state.memory, params)
 
 
 def observation(seen: Array, memory: AnyState, params: Params, Z: Array | None = None) -> Array:
-    """The observation in float32, from what is seen of the scenario; Z can be passed on where it has been read."""
+    """The observation in float32, from that of the scenario; Z can be passed on where it has been read."""
     Z = params.memory.read(memory) if Z is None else Z
     xp = namespace(seen, Z)
     scaled = Z * (params.memory_scale * params.observe_memory)
@@ -165,7 +165,7 @@ def _reward(utilities: Array, welfare_before: Array, welfare: Array, params: Par
 
 
 def _among(present: Array | None, Z: Array) -> Array:
-    """What is remembered, with the mean of those present in place of the absent."""
+    """The memory, with the mean of the agents present in place of the absent."""
     if present is None:
         return Z
     xp = namespace(Z)
@@ -183,12 +183,12 @@ def true_utilities(cumulative: Array, t: Array, params: Params) -> Array:
 
 
 def episode_metrics(state: EpisodeState, params: Params) -> dict[str, Array]:
-    """What an episode comes to, from its last state.
+    """The metrics of an episode, from its last state.
 
     Returns:
         `gini` and `welfare` (the fairness score) of the true utilities, `utility_per_step` of all agents together,
         `utility_least` and `utility_most` of the agents who received least and most per step, and `welfare_memory`, the
-        welfare of what is remembered at the end.
+        welfare of the memory at the end.
     """
     per_step = state.cumulative / state.t[..., None]
     return {

@@ -1,7 +1,7 @@
 """Scenarios as pure functions in JAX: `reset` and `step` for `jit`, `vmap` and `scan`, and the learner's environment.
 
-The equations are those of `bygones.envs.episode`. All numbers of a problem are in `Params`, a pytree, so one compiled
-program serves every memory, welfare, horizon and switch, and many problems can be stacked and mapped over.
+The equations are in `bygones.envs.episode`. All numbers of a problem are in `Params`, a pytree, so one compiled program
+serves every memory, welfare, horizon and switch, and many problems can be stacked and mapped over.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def reset(key: jax.Array, params: Params) -> tuple[EpisodeState, Array]:
 
 
 def step(key: jax.Array, state: EpisodeState, action: Array, params: Params) -> StepResult:
-    """Takes an action. The key draws what the scenario does next.
+    """Takes an action. The key is the randomness of the scenario.
 
     An action is the number of a row of `Scenario.actions`, or the k agents to serve: an array of shape (k,), in any
     order. At the end of an episode it sets `terminated` or `truncated`. It does not reset: that is up to the caller.
@@ -89,7 +89,7 @@ def step_with(uniforms: Array, state: EpisodeState, action: Array, params: Param
 
 
 class StepNoise(NamedTuple):
-    """Uniform noise of one step: for what follows it, and for a new episode that may; None where it is not needed."""
+    """Uniform noise of one step: for the scenario, and for a new episode; None where it is not needed."""
 
     step: Array | None
     start: Array | None
@@ -132,7 +132,7 @@ class Environment:
         return state._replace(memory=jax.tree.map(_single, empty_memory(params, (), jnp)))
 
     def observe(self, state: State, params: EnvParams) -> jax.Array:
-        """What the policy sees of a state."""
+        """The observation of a state."""
         return cast(jax.Array, observe(state, params))
 
     def advance(self, noise: Noise, state: State, action: jax.Array, params: EnvParams) -> State:
@@ -171,7 +171,7 @@ def arrays_of(problem: FairProblem, enumerates: bool | None = None) -> Params:
 
 
 def _single(leaf: Array) -> jax.Array:
-    """Numbers in single precision; counts and positions as they are."""
+    """Numbers in single precision; counts and positions unchanged."""
     return jnp.asarray(leaf, jnp.float32 if jnp.issubdtype(leaf.dtype, jnp.floating) else None)
 
 

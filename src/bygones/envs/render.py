@@ -1,4 +1,4 @@
-"""Draws an episode: which agents receive something at this step, what was received, and what is remembered.
+"""Draws an episode: which agents receive something at this step, the totals received, and the memory.
 
 Drawn with pygame, one column per agent: the step at the bottom, the true cumulative utilities at the top, the memory in
 between. The columns of the agents that receive something are highlighted in all three.
@@ -7,16 +7,15 @@ between. The columns of the agents that receive something are highlighted in all
 from __future__ import annotations
 
 import math
-from copy import deepcopy
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
 from bygones import inequality
-from bygones._arrays import Array, Json
+from bygones._arrays import Array
 from bygones._parts import needed_by
 
 Frame = NDArray[np.uint8]
@@ -31,12 +30,12 @@ INK, GREY, PALE, LIT, PAPER = "#1F2937", "#6B7280", "#D1D5DB", "#E6F4EF", "#FFFF
 
 
 class Scene(NamedTuple):
-    """What is drawn after a step."""
+    """The content of a picture after a step."""
 
     t: int
     horizon: int
     needs: Array
-    """The needs that the step chose from; before the first step, the needs of the first. What `step_title` says."""
+    """The needs that the step chose from; before the first step, the needs of the first. `step_title` names them."""
     utilities: Array
     """The utilities of the step."""
     cumulative: Array
@@ -45,7 +44,7 @@ class Scene(NamedTuple):
     memory_name: str
     step_title: str
     mark: str
-    """What is said of those who receive something."""
+    """The word for agents that receive something."""
 
 
 class Viewer:
@@ -70,7 +69,7 @@ class Viewer:
         self._window: Pygame = None
         if window_fps is not None:
             pygame.display.init()
-            pygame.display.set_caption("bygones: who is served, what is remembered")
+            pygame.display.set_caption("bygones: who is served, and the memory")
             self._window = pygame.display.set_mode((WIDTH, HEIGHT))
             self._clock = pygame.time.Clock()
 
@@ -80,7 +79,7 @@ class Viewer:
         served = scene.utilities > 0
         self._light_up(served)
         self._header(scene)
-        # Where there is no memory, what was received has its place too.
+        # Without a memory, the totals take its place too.
         height = 176 if scene.memory is not None else 338
         self._panel("Received so far", 116, height, scene.cumulative, [BLUE] * len(served))
         if scene.memory is not None:
@@ -163,39 +162,8 @@ class Viewer:
 
 
 def _round_up(largest: float) -> float:
-    """A round number at or above the largest value, so that the scale of a video changes only now and then."""
+    """A round number at or above the largest value, so the scale of a video changes only now and then."""
     if largest <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(largest))
     return next(step * power for step in (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0) if step * power >= largest)
-
-
-class Viewed:
-    """What environments that can be looked at share: a viewer, opened when it is first needed and never copied."""
-
-    metadata: Json
-    render_mode: str | None
-    _viewer: Viewer | None = None
-
-    def close(self, **options: object) -> None:
-        """Closes the viewer, if there is one."""
-        if self._viewer is not None:
-            self._viewer.close()
-            self._viewer = None
-        super().close(**options)  # type: ignore[misc]  # of Gymnasium's environment, which is mixed in
-
-    def _drawn(self, scene: Scene) -> Frame | None:
-        """The scene as an array, or None after showing it in a window (`"human"`)."""
-        shows = self.render_mode == "human"
-        if self._viewer is None:
-            self._viewer = Viewer(self.metadata["render_fps"] if shows else None)
-        frame = self._viewer.draw(scene)
-        return None if shows else frame
-
-    def __getstate__(self) -> Json:
-        # A window cannot be pickled or copied; a copy opens its own when it renders.
-        return {**self.__dict__, "_viewer": None}
-
-    def __copy__(self) -> Self:
-        # A shallow copy would share the generator: stepping one would change the noise of the other.
-        return deepcopy(self)

@@ -55,9 +55,9 @@ class FairVectorEnv(Shell, VectorEnv[Observation, Any, np.ndarray]):
     Args:
         scenario: a scenario, its name, or where its class is, as `module:Class`.
         num_envs: the number of environments.
-        autoreset_mode: what happens when an episode is over. `NEXT_STEP` resets the environment at the next step and
-            ignores that step's action. `SAME_STEP` resets it at once and puts the last observation and info into
-            `final_obs` and `final_info`. `DISABLED` leaves the reset to the caller: `options={"reset_mask": mask}`.
+        autoreset_mode: the reset after an episode. `NEXT_STEP` resets the environment at the next step and ignores that
+            step's action. `SAME_STEP` resets it at once and puts the last observation and info into `final_obs` and
+            `final_info`. `DISABLED` leaves the reset to the caller: `options={"reset_mask": mask}`.
         problem: a `FairProblem`, instead of a scenario and all other settings.
         vector: whether the reward is the vector of utilities.
         render_mode: None, or `"ansi"` or `"rgb_array"` for a tuple of texts or images, one per environment.

@@ -1,4 +1,4 @@
-"""What is shown of an episode: a table in plain text, or a picture."""
+"""An episode as a table in plain text, or as a picture."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def as_scene(problem: FairProblem, state: EpisodeState, Z: Array | None, world_b
     """An episode after a step, or before the first, to be drawn.
 
     Args:
-        problem: what is played.
+        problem: the problem that is played.
         state: where the episode stands.
-        Z: what is remembered; None where nothing is.
+        Z: the memory; None where there is none.
         world_before: the scenario's state before the step; None before the first.
     """
     scenario = problem.scenario
@@ -37,7 +37,7 @@ def as_scene(problem: FairProblem, state: EpisodeState, Z: Array | None, world_b
     )
     if scenario.n_served is None or scenario.features[0] != "need":
         return scene
-    # The needs that the step chose from, of which those that were served are marked.
+    # The needs that the step chose from, with a mark at the agents served.
     needs = scenario.observe(state.world if world_before is None else world_before)[: scenario.n_agents]
     return scene._replace(needs=needs, step_title="Need at this step", mark="served")
 

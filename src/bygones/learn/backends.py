@@ -24,7 +24,7 @@ from bygones.learn.runs import SEGMENT, RunProgress, TrainResult, Watch, digest,
 AnyRunT = TypeVar("AnyRunT", bound=AnyRun)
 
 Trainer = Callable[[Sequence[AnyRunT], Watch], list[TrainResult]]
-"""Trains some runs together and reports their progress. It is pickled; `learner` unless the caller says otherwise."""
+"""Trains some runs together and reports their progress. It is pickled; `learner` by default."""
 
 MOST_IN_A_BATCH = 1000
 """Runs in one batch on an accelerator, by default: the paper's whole grid."""
@@ -79,7 +79,7 @@ def train_many(
 
 
 def cache_compilations(folder: Path | str | None = None) -> None:
-    """Keeps compiled programs on disk, so that the next process need not compile them again.
+    """Keeps compiled programs on disk, so the next process need not compile them again.
 
     Args:
         folder: by default the one in JAX's own setting (`JAX_COMPILATION_CACHE_DIR`), else one in the user's cache.
@@ -92,7 +92,7 @@ def cache_compilations(folder: Path | str | None = None) -> None:
 
 
 def learner(runs: Sequence[AnyRun], progress: Watch, evaluation_episodes: int = 0) -> list[TrainResult]:
-    """Trains runs of one program; on an accelerator always as a batch, so that a lone run is no exception."""
+    """Trains runs of one program; on an accelerator always as a batch, even a single run."""
     cache_compilations()
     batched = len(runs) > 1 or has_accelerator()
     return train_batch(runs, progress=progress, batched=batched, evaluation_episodes=evaluation_episodes)
@@ -155,7 +155,7 @@ def on_ray(
 
 
 def batches(runs: Sequence[AnyRun], most: int = MOST_IN_A_BATCH) -> list[tuple[int, ...]]:
-    """Positions of the runs, grouped so that the runs of a group can be one program, at most `most` in a group.
+    """Positions of the runs, in groups of runs that can be one program, at most `most` in a group.
 
     The runs of a group are of equal length too, or short ones would wait for long ones.
     """

@@ -7,10 +7,10 @@ $$ L = \mathbb{E}\,\mathrm{huber}\bigl(Q(s_t, a_t) - r_t - \gamma \max_a \bar Q(
 where $\bar Q$ is a copy of $Q$ from some time ago, and nothing follows a state in which the episode has terminated. In
 training the action is the best one, or any at random with a probability that falls linearly from 1.
 
-A state is a state of the world and a memory, and what happens in the world does not depend on the memory. So a
-transition tells what would have happened with any other memory $Z$ as well: the same utilities, and with them another
-reward and another memory afterwards. With `counterfactuals`, every transition is also learned from with so many
-memories of other steps. That is FairQCM (Alamdari, Klassen, Toro Icarte and McIlraith 2024, "Remembering to Be Fair").
+A state is a state of the world and a memory, and the world does not depend on the memory. So a transition shows the
+outcome with any other memory $Z$ as well: the same utilities, and with them another reward and another memory
+afterwards. With `counterfactuals`, every transition is also learned from with so many memories of other steps. That is
+FairQCM (Alamdari, Klassen, Toro Icarte and McIlraith 2024, "Remembering to Be Fair").
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Moves(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What an update learns from."""
+    """The transitions of an update."""
 
     observations: jax.Array
     actions: jax.Array
@@ -54,7 +54,7 @@ class Batch(NamedTuple):
 
 
 class Learning(NamedTuple):
-    """What changes from update to update."""
+    """The state that changes from update to update."""
 
     networks: Networks
     adam: Adam
@@ -227,6 +227,6 @@ def loss_of(networks: Networks, batch: Batch, numbers: Numbers) -> jax.Array:
 
 
 def targets_of(networks: Networks, batch: Batch, numbers: Numbers) -> jax.Array:
-    """What the values of the actions should be: the reward, and the best that can follow."""
+    """The targets of the values of actions: the reward, and the best value that can follow."""
     following = apply(networks.value, batch.reached).max(axis=-1)
     return batch.rewards + jnp.where(batch.terminated, 0.0, numbers.discount * following)

@@ -1,15 +1,15 @@
 r"""PPO with the generalised Gini objective (Siddique, Weng and Zimmer 2020).
 
-The reward is a vector, what each agent receives, and so are values and advantages. The objective is the generalised
+The reward is a vector, the utilities of the agents, and so are values and advantages. The objective is the generalised
 Gini welfare of the expected returns $J_i$ of the agents,
 
 $$ \mathrm{GGF}_w(J) = \sum_i w_i\,J_{(i)}, \qquad J_{(1)} \le \dots \le J_{(n)}, \quad w_1 \ge \dots \ge w_n, $$
 
 whose gradient weighs each agent by its rank: $\nabla\,\mathrm{GGF}_w(J) = \sum_i w_{\mathrm{rank}(i)} \nabla J_i$. So
-the updates are those of PPO, with $\hat A = \sum_i w_{\mathrm{rank}(i)} \hat A_i$ in place of the advantage. Ranks are
-those of the mean returns of the rollout.
+the updates are the same as in PPO, with $\hat A = \sum_i w_{\mathrm{rank}(i)} \hat A_i$ in place of the advantage.
+Agents are ranked by the mean returns of the rollout.
 
-The weights are those of the problem's welfare if it is a generalised Gini welfare itself. Otherwise they fall by the
+The weights come from the problem's welfare if it is a generalised Gini welfare itself. Otherwise they fall by the
 factor `gini_ratio` from rank to rank; 1/2 is the authors' choice. The rewards of the problem are not used: neither its
 λ nor its welfare, unless it gives the weights. The memory is observed as always.
 """

@@ -1,8 +1,8 @@
-"""What all learners share: the state of a run, its iterations, and the step of Adam.
+"""The common parts of all learners: the state of a run, its iterations, and the step of Adam.
 
 A run is a number of iterations. In each, a `Learner` takes `rollout_steps` steps of the environment and learns from
-them. `Shape` holds what is fixed when the program is compiled; everything else is a traced number, so that one program
-serves every run of a grid.
+them. `Shape` holds the constants of the compiled program; everything else is a traced number, so one program serves
+every run of a grid.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LOG_BETAS = (-0.10536051565782628, -0.0010005003335835344)
 """Logarithms of the betas: 1 - βᵗ = -expm1(t·ln β) keeps its digits in float32, where 1 - 0.999 has lost four."""
 
 TO_COME: Tree = None
-"""Stands for what the updates of an iteration compute, before they have."""
+"""Stands for the results of an iteration's updates before they are known."""
 
 _Tree = TypeVar("_Tree")
 
@@ -35,7 +35,7 @@ class Learner(Protocol):
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
-        """The learner of these settings; a learner with settings of its own takes them from there."""
+        """The learner of these settings; a learner takes its own settings from there."""
         return cls()
 
     def begin(self, key: jax.Array, networks: Networks, params: EnvParams, shape: Shape) -> RunState:
@@ -45,11 +45,11 @@ class Learner(Protocol):
     def iterate(
         self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape
     ) -> tuple[RunState, CurvePoint]:
-        """One rollout of `shape.rollout_steps` steps, and what is learned from it; also its point on the curves."""
+        """One rollout of `shape.rollout_steps` steps, and the updates learned from it; also its point on the curves."""
 
 
 class Shape(NamedTuple):
-    """What is fixed when a program is compiled."""
+    """The constants of a compiled program."""
 
     environment: Environment
     actor: Actor
@@ -85,7 +85,7 @@ class Numbers(NamedTuple):
     rollouts: jax.Array | np.ndarray | float
     """After how many rollouts the run is over."""
     first_counted: jax.Array | np.ndarray | float
-    """The first episode, counted from 0, of those that the final metrics are taken over."""
+    """The first episode, counted from 0, of the episodes in the final metrics."""
 
 
 class Adam(NamedTuple):
@@ -116,11 +116,11 @@ class RunState(NamedTuple):
     normaliser: Normaliser | None = None
     """Statistics of all observations so far; None if observations are not normalised."""
     kept: Tree = None
-    """What a learner keeps besides, such as transitions to learn from again; None if nothing."""
+    """Other things that a learner keeps, such as transitions to learn from again; None if nothing."""
 
 
 class Steps(NamedTuple):
-    """What the steps of a rollout come to, apart from what is learned from them."""
+    """The results of the steps of a rollout, without the updates learned from them."""
 
     over: jax.Array
     """Whether an episode ended, for each step."""
@@ -164,7 +164,7 @@ def begin(key: jax.Array, networks: Networks, params: EnvParams, shape: Shape) -
 def segment(
     state: RunState, params: EnvParams, numbers: Numbers, count: jax.Array, shape: Shape, most: int
 ) -> tuple[RunState, CurvePoint]:
-    """`count` iterations of a run, at most `most`; a run that is over or stopped stays as it is."""
+    """`count` iterations of a run, at most `most`; a run that is over or stopped does not change."""
 
     def body(i: jax.Array, carry: tuple[RunState, CurvePoint]) -> tuple[RunState, CurvePoint]:
         state, curves = carry
@@ -183,13 +183,15 @@ def taken(
 ) -> tuple[RunState, CurvePoint]:
     """The run after the steps of a rollout, before it has learned from them, and its point on the curves.
 
-    What the updates compute is not filled in yet: networks and moments of the run, losses on the curves.
+    The results of the updates are not filled in yet: networks and moments of the run, losses on the curves.
     """
     metrics = jax.vmap(shape.environment.metrics, in_axes=(0, None))(steps.after, params)
     over = steps.over
     index = state.episodes + jnp.cumsum(over) - over
     counted = over & (index >= numbers.first_counted)
-    ended_sums, counted_sums = (_sum_where(which, metrics) for which in (over, counted))
+    ended_sums, counted_sums = (
+        {name: jnp.where(which, metric, 0.0).sum() for name, metric in metrics.items()} for which in (over, counted)
+    )
     onward = state._replace(
         networks=TO_COME,
         adam=TO_COME,
@@ -214,7 +216,7 @@ def settle(
 ) -> tuple[RunState, CurvePoint]:
     """The run after a rollout and its updates; one that was over, or whose loss is not finite, stays where it was."""
     going = jnp.logical_not(state.stopped) & (state.rollouts < numbers.rollouts)
-    finite = jnp.isfinite(losses).all() & _all_finite(networks)
+    finite = jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves((losses, networks))]).all()
     improved = onward._replace(networks=networks, adam=adam)
     kept: RunState = jax.tree.map(lambda new, old: jnp.where(going & finite, new, old), improved, state)
     stopped = state.stopped | (going & jnp.logical_not(finite))
@@ -230,7 +232,7 @@ def clip_by_norm(gradient: _Tree, max_norm: jax.Array | np.ndarray | float) -> _
 
 
 def adam_step(weights: _Tree, adam: Adam, gradient: _Tree, numbers: Numbers) -> tuple[_Tree, Adam]:
-    """One step of Adam, with ε beside the corrected root as in torch."""
+    """One step of Adam, with ε next to the corrected root as in torch."""
     count = adam.count + 1
     mean = jax.tree.map(lambda m, g: BETAS[0] * m + (1 - BETAS[0]) * g, adam.mean, gradient)
     square = jax.tree.map(lambda s, g: BETAS[1] * s + (1 - BETAS[1]) * g * g, adam.square, gradient)
@@ -240,11 +242,3 @@ def adam_step(weights: _Tree, adam: Adam, gradient: _Tree, numbers: Numbers) -> 
         lambda w, m, s: w - rate * m / (jnp.sqrt(s) * root + numbers.adam_eps), weights, mean, square
     )
     return moved, Adam(mean, square, count)
-
-
-def _sum_where(which: jax.Array, metrics: dict[str, jax.Array]) -> dict[str, jax.Array]:
-    return {name: jnp.where(which, metric, 0.0).sum() for name, metric in metrics.items()}
-
-
-def _all_finite(tree: Tree) -> jax.Array:
-    return jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(tree)]).all()

@@ -1,8 +1,8 @@
 """The learners by name: what `Settings(learner=...)`, `train(..., learner=...)` and `bygones train --learner` take.
 
-A learner is a class in a module of its own, which is imported when it is used, so names and settings can be read
-without JAX. Your own learner is named by its place, `a2c:ActorCritic`, or by the name it was added under. It keeps the
-contract of `bygones.learn.iterations.Learner`. See `docs/extending.md` for an example.
+A learner is a class in its own module, which is imported when it is used, so names and settings can be read without
+JAX. Your own learner is named by its place, `a2c:ActorCritic`, or by the name it was added under. It keeps the contract
+of `bygones.learn.iterations.Learner`. See `docs/extending.md` for an example.
 """
 
 from __future__ import annotations

@@ -41,6 +41,9 @@ _SATURATED = _f(9)
 _P = tuple(_f(c) for c in (1, 0.13381031, 3.4955950e-3, 2.0609188e-5, 1.3354793e-8))
 _Q = tuple(_f(c) for c in (1, 0.46714348, 2.5877008e-2, 3.2856458e-4, 7.7766157e-7))
 
+_NUMBERS = ("clip", "value_weight", "entropy_weight", "max_grad_norm", "learning_rate", "adam_eps")
+"""The numbers of a run that updates take, in the order of `_epochs`."""
+
 
 def _compiled(function: _Function) -> _Function:
     """Compiles when first called, and keeps that for the next process if there is a place to.
@@ -63,27 +66,10 @@ def improve(
     """As `ppo.improve`, on arrays of the host."""
     weights, mean, square = (_joined(tree) for tree in (networks, adam.mean, adam.square))
     policy, value = (_sizes(layers) for layers in networks)
-    losses = _epochs(
-        weights,
-        mean,
-        square,
-        int(adam.count),
-        policy,
-        value,
-        np.asarray(samples.observations),
-        np.asarray(samples.actions),
-        np.asarray(samples.log_probs),
-        np.asarray(samples.advantages),
-        np.asarray(samples.returns),
-        np.asarray(order),
-        batch_size,
-        _f(numbers.clip),
-        _f(numbers.value_weight),
-        _f(numbers.entropy_weight),
-        _f(numbers.max_grad_norm),
-        _f(numbers.learning_rate),
-        _f(numbers.adam_eps),
-    )
+    arrays = [np.asarray(leaf) for leaf in samples[:5]]
+    rates = [_f(getattr(numbers, name)) for name in _NUMBERS]
+    arguments: Tree = (int(adam.count), policy, value, *arrays, np.asarray(order), batch_size, *rates)
+    losses = _epochs(weights, mean, square, *arguments)
     updates = order.size // batch_size
     moved = Adam(_parted(mean, networks), _parted(square, networks), np.asarray(adam.count + updates, np.int32))
     return _parted(weights, networks), moved, (losses / updates).astype(np.float32)
@@ -200,7 +186,7 @@ def _backward(
         x = outputs[seen : seen + rows * inner].reshape((rows, inner))
         np.dot(x.T, e, gradient[at : at + inner * outer].reshape((inner, outer)))
         if layer > 0:
-            # BLAS takes half as long again with its second factor transposed: turning that beforehand is quicker.
+            # BLAS takes half as long again with its second factor transposed: turning that in advance is quicker.
             weight = weights[at : at + inner * outer].reshape((inner, outer))
             back = turned[: weight.size].reshape((outer, inner))
             for i in range(inner):
@@ -280,7 +266,7 @@ def _value_errors(
 
 @_compiled
 def _centre_and_scale(advantages: np.ndarray, batch: np.ndarray) -> tuple[np.float32, np.float32]:
-    """What to take off the advantages of a minibatch, and what to multiply them by then."""
+    """The shift of the advantages of a minibatch, and the factor after it."""
     total = 0.0
     for i in batch:
         total += advantages[i]

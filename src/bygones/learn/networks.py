@@ -49,7 +49,7 @@ def apply(layers: tuple[Layer, ...], x: ArrayT, matvec: bool = True) -> ArrayT:
 def initial(seed: int, observation_size: int, n_actions: int, hidden: tuple[int, ...], n_values: int = 1) -> Networks:
     """Orthogonal weights with gain √2, 0.01 for the policy's head and 1 for the value's; biases of zero.
 
-    Drawn on the host in double precision, so that a run starts from the same numbers on every kind of machine.
+    Drawn on the host in double precision, so a run starts from the same numbers on every kind of machine.
     """
     rng = np.random.default_rng(seed)
 

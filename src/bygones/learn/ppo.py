@@ -10,8 +10,8 @@ $$ L = -\mathbb{E}\min\bigl(\rho_t \hat A_t,\ \operatorname{clip}(\rho_t, 1-\eps
 
 $\gamma$ and $\lambda$ here are the learner's, not the memory's and the reward's.
 
-What makes it fast: all randomness of a rollout is drawn at once; only the policy network is inside the step loop;
-observations, values, log-probabilities, rewards and metrics are computed for all steps together, from the states
+It is fast for these reasons: all randomness of a rollout is drawn at once; only the policy network is inside the step
+loop; observations, values, log-probabilities, rewards and metrics are computed for all steps together, from the states
 visited; each epoch gathers its permuted rollout once and then walks through it.
 """
 
@@ -34,7 +34,7 @@ from bygones.learn.rollouts import Rollout, collect
 
 
 class Samples(NamedTuple):
-    """What the updates learn from: a rollout, steps along the first axis."""
+    """The samples of the updates: a rollout, steps along the first axis."""
 
     observations: jax.Array
     actions: jax.Array
@@ -49,12 +49,12 @@ IntoSamples = Callable[[Networks, Rollout, Numbers, Shape], tuple[Samples, jax.A
 """Gives the samples of a rollout, and the values that its advantages are measured against."""
 
 Loss = Callable[[Networks, Samples, Numbers, Shape], tuple[jax.Array, jax.Array]]
-"""Gives the loss of a minibatch, and beside it the policy's and the value's part."""
+"""Gives the loss of a minibatch, and the policy's and the value's parts of it."""
 
 
 @dataclass(frozen=True)
 class PPO(iterations.Learner):
-    """Proximal policy optimisation; its numbers are those of `Numbers` and `Shape`."""
+    """Proximal policy optimisation; its settings are in `Numbers` and `Shape`."""
 
     def iterate(
         self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape
@@ -74,7 +74,7 @@ def experience(
 ) -> tuple[Samples, jax.Array, RunState, CurvePoint]:
     """One rollout: its samples, the orders in which to learn from them, the run after it, and its point on the curves.
 
-    What the updates compute is not filled in yet, as of `iterations.taken`. Learners that build on PPO give another
+    The results of the updates are not filled in yet, as of `iterations.taken`. Learners that build on PPO give another
     reward, as of `collect`, or another function in place of `samples_of`.
     """
     key = jax.random.fold_in(jax.random.wrap_key_data(state.key), state.rollouts)
@@ -163,7 +163,7 @@ def improve(
 
 
 def loss(networks: Networks, batch: Samples, numbers: Numbers, shape: Shape) -> tuple[jax.Array, jax.Array]:
-    """The loss L of a minibatch; beside it the policy's and the value's part."""
+    """The loss L of a minibatch, and the policy's and the value's parts of it."""
     advantages = normalise(batch.advantages)
     scores = shape.actor.scores(networks, batch.observations)
     ratio = jnp.exp(shape.actor.log_prob(scores, batch.actions) - batch.log_probs)

@@ -1,12 +1,12 @@
-"""PPO with a recurrent policy, which can learn a memory of its own.
+"""PPO with a recurrent policy, which can learn its own memory.
 
-It sees what every policy sees. With `observe_memory=False` it does not see Z, and what it knows of the past is what it
-has learned to carry from step to step: the question is whether that can replace the memory.
+It observes the same as every policy. With `observe_memory=False` it does not see Z, and knows of the past only the
+numbers that it has learned to pass from step to step: the question is whether they can replace the memory.
 
-To the rest of the learner what is carried is part of the environment's state: `Carrying` is an environment around the
-environment, so that rollouts, advantages and evaluation are those of PPO. Only the updates differ. A rollout is cut
-into sequences of `sequence` steps; each starts from what was carried when it was played, and its gradient goes back to
-its beginning.
+To the rest of the learner these numbers are part of the environment's state: `Carrying` is an environment around the
+environment, and rollouts, advantages and evaluation are the same as in PPO. Only the updates differ. A rollout is cut
+into sequences of `sequence` steps; each starts from the numbers it had when it was played, and its gradient goes back
+to its beginning.
 """
 
 from __future__ import annotations
@@ -124,19 +124,20 @@ def samples_of(networks: Networks, rollout: Rollout, numbers: Numbers, shape: Sh
     """As `ppo.samples_of`, with the starts of episodes."""
     samples, values = ppo.samples_of(networks, rollout, numbers, shape)
     over = rollout.terminated | rollout.truncated
-    # At the first step, what is carried is zero already if an episode starts there.
+    # At the first step, the policy's own numbers are zero already if an episode starts there.
     return samples._replace(starts=jnp.concatenate([jnp.zeros_like(over[:1]), over[:-1]])), values
 
 
 def loss_of(networks: Networks, batch: Samples, numbers: Numbers, shape: Shape) -> tuple[jax.Array, jax.Array]:
-    """The loss of PPO on sequences, through which what is carried is computed anew."""
+    """The loss of PPO on sequences, through which the policy's own numbers are computed again."""
     return ppo.loss(networks, batch._replace(observations=carried_anew(networks, batch, shape)), numbers, shape)
 
 
 def carried_anew(networks: Networks, batch: Samples, shape: Shape) -> jax.Array:
-    """The observations of sequences, shape (sequences, steps, …), with what these networks would have carried.
+    """The observations of sequences, shape (sequences, steps, …), with the numbers that these networks would have
+    passed on.
 
-    Each sequence begins with what was carried when it was played. At the start of an episode nothing is.
+    Each sequence begins with the numbers it had when it was played. They are zero at the start of an episode.
     """
     actor = shape.actor
     assert isinstance(actor, Recurrent)

@@ -16,7 +16,7 @@ from bygones.learn.programs import Tree
 
 
 class Rollout(NamedTuple):
-    """What was observed and done, steps along the first axis."""
+    """Observations and actions, steps along the first axis."""
 
     observations: jax.Array
     actions: jax.Array
@@ -44,7 +44,7 @@ def collect(
 
     With a normaliser, whose statistics include the observation of this state, every observation that a step is taken
     from is added to them before it is shown. The end of an episode is shown as the start that follows it is. Rewards
-    are those of the environment, unless another function with the arguments of `Environment.reward` is given.
+    come from the environment, unless another function with the arguments of `Environment.reward` is given.
     """
     env, actor, steps = shape.environment, shape.actor, shape.rollout_steps
     noise_key, action_key = jax.random.split(key)

@@ -27,7 +27,7 @@ WEIGHTS = 10**8
 """The most weights of a network: four times as many numbers are kept while it learns."""
 
 MLP_ENUMERATES = 'policy "mlp" has an output for each: use policy "symmetric", which scores agents instead'
-"""What to do about too many subsets of agents."""
+"""The advice for too many subsets of agents."""
 
 _COUNTS = {
     "rollout_steps": 10**7, "epochs": 10**4, "total_steps": 10**12, "agent_units": 4096, "recurrent_units": 4096,
@@ -47,7 +47,7 @@ FORMAT_1_SETTINGS = (
     "max_grad_norm", "learning_rate", "adam_eps", "hidden",
 )  # fmt: skip
 """The settings that runs had when the format of results was fixed. This list never changes: a setting that is not in it
-was added later, and its default stands for what bygones did before the setting existed."""
+was added later, and its default stands for the behaviour before the setting existed."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Settings:
     n_advantaged: int = 2
     """How many agents, the first ones, have needs from U(0.8, 1) instead of U(0, 1)."""
     observation_scale: Scale = "none"
-    """How the memory is observed: as it is, or divided by one of several scales."""
+    """How the memory is observed: unscaled, or divided by one of several scales."""
     fixed_scale: float = 100.0
     """The divisor of the observation scale "fixed"."""
     observe_memory: bool | None = None
@@ -119,13 +119,13 @@ class Settings:
     agent_units: int = 32
     """Units in the layers of a symmetric policy."""
     agent_features: AgentFeatures = "logarithmic"
-    """How a symmetric policy sees what is remembered: "plain", or "logarithmic", which keeps large numbers small."""
+    """How a symmetric policy sees the memory: "plain", or "logarithmic", which keeps large numbers small."""
     learner: str = "ppo"
     """The learner: ppo, ggf-ppo, recurrent-ppo, dqn or reinforce, or your own as module:name."""
     gini_ratio: float = 0.5
     """For ggf-ppo: the factor by which weights fall from each agent to the next better-off one."""
     recurrent_units: int = 64
-    """For recurrent-ppo: how many numbers each of its two networks carries from step to step."""
+    """For recurrent-ppo: how many numbers each of its two networks passes from step to step."""
     sequence: int = 32
     """For recurrent-ppo: steps through which gradients go back; must divide the batch."""
     replay_size: int = 50_000
@@ -222,7 +222,7 @@ class Settings:
     def distinction(self) -> dict[str, Any]:
         """As `to_dict`, less the settings added after format 1 of results that are at their default.
 
-        Runs are named and policies are saved by it: adding a setting changes neither for those that do not use it.
+        Runs are named and policies are saved by it: adding a setting changes neither for runs that do not use it.
         """
         later = later_defaults(type(self))
         return {name: value for name, value in self.to_dict().items() if name not in later or value != later[name]}

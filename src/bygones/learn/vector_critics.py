@@ -1,4 +1,4 @@
-"""Policies with a value for each agent: what the agent will receive. The policy networks are those of PPO."""
+"""Policies with a value for each agent: the utility it will receive. The policy networks are the same as in PPO."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class RankingsWithValues(Rankings):
     r"""The symmetric policy; the value of an agent is computed much as its score is, $v_i = \tanh([x_i, e]\,H)\,w$.
 
     Unlike the score, it does not depend on $x_i$ directly. An episode that is cut off is valued at its last state, in
-    which more is remembered than in any from which a step was taken. A value that grows without limit with what is
-    remembered is then fed back to itself, and diverges.
+    which the memory is larger than in any from which a step was taken. A value that grows without limit with the memory
+    is then fed back to itself, and diverges.
     """
 
     def initial(self, seed: int) -> Networks:

@@ -17,7 +17,7 @@ class Day(NamedTuple):
 
     needs: Array
     needs_state: Array
-    """What the distribution of needs remembers."""
+    """The state of the distribution of needs."""
     step: Array
     """The number of the step, from 1."""
 

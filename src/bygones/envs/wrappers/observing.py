@@ -2,7 +2,7 @@ r"""The place of the memory in the observation, and its bounds.
 
 Bounds. With utilities $u_i \in [l_i, h_i]$ and a memory whose weights on the past sum to at most $b$ (the bound for
 utilities up to one), $Z_i \in [b\min(l_i, 0),\, b\max(h_i, 0)]$: zero is always within, as memories start empty. This
-holds if each agent has a memory of its own and no weight is negative. A linear memory mixes agents, so the extreme
+holds if each agent has a separate memory and no weight is negative. A linear memory mixes agents, so the extreme
 utilities of all agents count; if it has negative entries, or nothing is known about it, with either sign.
 """
 
