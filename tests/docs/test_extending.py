@@ -558,7 +558,7 @@ class TestCommand:
         assert run(capsys, "gini", 1, 1, "--json") == '{\n  "gini": 0.0\n}\n'
 
     def test_it_is_listed_and_explained(self, page, capsys):
-        for words, text in ((["--help"], "Measure how unequal"), (["gini", "--help"], "What each agent received.")):
+        for words, text in ((["--help"], "Measure how unequal"), (["gini", "--help"], "The total of each agent.")):
             with pytest.raises(SystemExit) as stop:
                 program.main(words)
             assert stop.value.code == 0

@@ -25,7 +25,7 @@ import jax.numpy as jnp
 from bygones.envs.functional import Environment, EnvParams, Noise, State
 from bygones.learn import iterations
 from bygones.learn.greedy import Greedy
-from bygones.learn.iterations import Adam, CurvePoint, Numbers, RunState, Shape, Steps, adam_step, clip_by_norm
+from bygones.learn.iterations import Adam, Numbers, RunState, Shape, Steps, adam_step, clip_by_norm
 from bygones.learn.networks import Networks, apply
 from bygones.learn.normalisation import Normaliser, having_seen, normalised
 from bygones.learn.programs import Tree
@@ -98,9 +98,7 @@ class DQN(iterations.Learner):
         )
         return begun._replace(kept=nothing)
 
-    def iterate(
-        self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape
-    ) -> tuple[RunState, CurvePoint]:
+    def iterate(self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape) -> iterations.Iteration:
         """Steps and updates in turns: some steps, then one update."""
         env, every = shape.environment, self.update_every
         turns = shape.rollout_steps // every

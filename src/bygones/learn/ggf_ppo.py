@@ -25,7 +25,7 @@ import jax.numpy as jnp
 from bygones.envs.functional import EnvParams
 from bygones.forms import Ranked, gini_weights
 from bygones.learn import iterations, ppo
-from bygones.learn.iterations import CurvePoint, Learner, Numbers, RunState, Shape
+from bygones.learn.iterations import Iteration, Learner, Numbers, RunState, Shape
 from bygones.learn.networks import Networks
 from bygones.learn.ppo import Samples
 from bygones.learn.rollouts import Rollout
@@ -45,9 +45,7 @@ class GiniPPO(Learner):
         """The learner of these settings."""
         return cls(settings.gini_ratio)
 
-    def iterate(
-        self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape
-    ) -> tuple[RunState, CurvePoint]:
+    def iterate(self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape) -> Iteration:
         weigh = functools.partial(samples_of, welfare=params.welfare, ratio=self.ratio)
         samples, order, onward, curve = ppo.experience(
             state, params, numbers, shape, reward=shape.environment.utilities, into_samples=weigh

@@ -7,7 +7,7 @@ every run of a grid.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, Self, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -42,9 +42,7 @@ class Learner(Protocol):
         """A run before its first rollout; of most learners, networks and nothing else."""
         return begin(key, networks, params, shape)
 
-    def iterate(
-        self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape
-    ) -> tuple[RunState, CurvePoint]:
+    def iterate(self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape) -> Iteration:
         """One rollout of `shape.rollout_steps` steps, and the updates learned from it; also its point on the curves."""
 
 
@@ -145,6 +143,10 @@ class CurvePoint(NamedTuple):
     explained_variance: jax.Array
 
 
+Iteration: TypeAlias = tuple[RunState, CurvePoint]
+"""A run after an iteration, and its point on the curves."""
+
+
 def begin(key: jax.Array, networks: Networks, params: EnvParams, shape: Shape) -> RunState:
     """A run before its first rollout."""
     env = shape.environment
@@ -163,10 +165,10 @@ def begin(key: jax.Array, networks: Networks, params: EnvParams, shape: Shape) -
 
 def segment(
     state: RunState, params: EnvParams, numbers: Numbers, count: jax.Array, shape: Shape, most: int
-) -> tuple[RunState, CurvePoint]:
+) -> Iteration:
     """`count` iterations of a run, at most `most`; a run that is over or stopped does not change."""
 
-    def body(i: jax.Array, carry: tuple[RunState, CurvePoint]) -> tuple[RunState, CurvePoint]:
+    def body(i: jax.Array, carry: Iteration) -> Iteration:
         state, curves = carry
         state, curve = shape.learner.iterate(state, params, numbers, shape)
         return state, jax.tree.map(lambda all_, one: all_.at[i].set(one), curves, curve)
@@ -174,13 +176,11 @@ def segment(
     with jax.default_matmul_precision(shape.precision):
         one = jax.eval_shape(lambda s: shape.learner.iterate(s, params, numbers, shape)[1], state)
         curves = jax.tree.map(lambda leaf: jnp.zeros((most, *leaf.shape), leaf.dtype), one)
-        result: tuple[RunState, CurvePoint] = jax.lax.fori_loop(0, count, body, (state, curves))
+        result: Iteration = jax.lax.fori_loop(0, count, body, (state, curves))
     return result
 
 
-def taken(
-    state: RunState, steps: Steps, params: EnvParams, numbers: Numbers, shape: Shape
-) -> tuple[RunState, CurvePoint]:
+def taken(state: RunState, steps: Steps, params: EnvParams, numbers: Numbers, shape: Shape) -> Iteration:
     """The run after the steps of a rollout, before it has learned from them, and its point on the curves.
 
     The results of the updates are not filled in yet: networks and moments of the run, losses on the curves.
@@ -213,7 +213,7 @@ def settle(
     adam: Adam,
     losses: jax.Array,
     numbers: Numbers,
-) -> tuple[RunState, CurvePoint]:
+) -> Iteration:
     """The run after a rollout and its updates; one that was over, or whose loss is not finite, stays where it was."""
     going = jnp.logical_not(state.stopped) & (state.rollouts < numbers.rollouts)
     finite = jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves((losses, networks))]).all()

@@ -56,9 +56,7 @@ Loss = Callable[[Networks, Samples, Numbers, Shape], tuple[jax.Array, jax.Array]
 class PPO(iterations.Learner):
     """Proximal policy optimisation; its settings are in `Numbers` and `Shape`."""
 
-    def iterate(
-        self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape
-    ) -> tuple[RunState, CurvePoint]:
+    def iterate(self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape) -> iterations.Iteration:
         samples, order, onward, curve = experience(state, params, numbers, shape)
         learned = improve(state.networks, state.adam, samples, order, numbers, shape)
         return iterations.settle(state, onward, curve, *learned, numbers)
@@ -115,6 +113,8 @@ def gae(rewards: jax.Array, values: jax.Array, over: jax.Array, last_value: jax.
     following = jnp.concatenate([values[1:], last_value[None]])
     surprise = rewards + goes_on * following - values
 
+    # A_t = surprise_t + w_t·A_{t+1} is a chain of affine maps. Their composition is associative, so a scan over pairs
+    # takes log(steps) passes instead of one pass step by step.
     def chain(later: tuple[jax.Array, jax.Array], sooner: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         return later[0] * sooner[0], sooner[1] + sooner[0] * later[1]
 
@@ -128,6 +128,7 @@ def permutations(key: jax.Array, shape: Shape) -> jax.Array:
     Sorts numbers whose high bits are random and whose low bits are the step: sorting one array of whole numbers
     is several times faster than sorting pairs. Equal high bits (a chance of 2⁻²¹ per pair) keep their order.
     """
+    # The low bits are enough for every step, so no step is lost, and the rest of the 32 bits is the random sort key.
     steps = shape.rollout_steps
     bits = (steps - 1).bit_length()
     drawn = jax.random.bits(key, (shape.epochs, steps), jnp.uint32)

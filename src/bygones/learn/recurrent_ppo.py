@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from bygones.envs.functional import Environment, EnvParams, Noise, State
 from bygones.learn import iterations, ppo
 from bygones.learn.actors import Actor
-from bygones.learn.iterations import CurvePoint, Learner, Numbers, RunState, Shape
+from bygones.learn.iterations import Iteration, Learner, Numbers, RunState, Shape
 from bygones.learn.networks import Networks
 from bygones.learn.ppo import Samples
 from bygones.learn.recurrent import Recurrent
@@ -99,9 +99,7 @@ class RecurrentPPO(Learner):
         env, around = world_of(shape.environment, shape.actor, params, networks)
         return iterations.begin(key, networks, around, shape._replace(environment=env))
 
-    def iterate(
-        self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape
-    ) -> tuple[RunState, CurvePoint]:
+    def iterate(self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape) -> Iteration:
         env, around = world_of(shape.environment, shape.actor, params, state.networks)
         playing = shape._replace(environment=env)
         samples, _, onward, curve = ppo.experience(state, around, numbers, playing, into_samples=samples_of)

@@ -27,7 +27,16 @@ import jax.numpy as jnp
 
 from bygones.envs.functional import EnvParams
 from bygones.learn import iterations
-from bygones.learn.iterations import CurvePoint, Learner, Numbers, RunState, Shape, Steps, adam_step, clip_by_norm
+from bygones.learn.iterations import (
+    Iteration,
+    Learner,
+    Numbers,
+    RunState,
+    Shape,
+    Steps,
+    adam_step,
+    clip_by_norm,
+)
 from bygones.learn.networks import Networks
 from bygones.learn.rollouts import Rollout, collect
 
@@ -55,9 +64,7 @@ class Reinforce(Learner):
         kept = Unfinished(zeros, jnp.zeros(()), jnp.zeros((), jnp.int32))
         return iterations.begin(key, networks, params, shape)._replace(kept=kept)
 
-    def iterate(
-        self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape
-    ) -> tuple[RunState, CurvePoint]:
+    def iterate(self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape) -> Iteration:
         key = jax.random.fold_in(jax.random.wrap_key_data(state.key), state.rollouts)
         rollout, after, last = collect(
             key, state.networks, state.environment, params, shape, normaliser=state.normaliser
@@ -88,6 +95,7 @@ def learned(
         shape: the compiled constants.
     """
     steps = len(over)
+    # For each step, the step at which its episode ends; `steps` if it does not end in this rollout.
     end = jax.lax.cummin(jnp.where(over, jnp.arange(steps), steps), reverse=True)
     is_finished = end < steps
     gain = jnp.where(is_finished, welfare[jnp.minimum(end, steps - 1)] - kept.baseline, 0.0)

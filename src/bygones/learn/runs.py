@@ -273,7 +273,7 @@ def _begin(batched: bool) -> Callable[..., iterations.RunState]:
 
 
 @functools.cache
-def _native(shape: iterations.Shape) -> Callable[..., tuple[iterations.RunState, iterations.CurvePoint]]:
+def _native(shape: iterations.Shape) -> Callable[..., iterations.Iteration]:
     """As `_compiled`, with the updates of `native`."""
     from bygones.learn import native
 
@@ -281,7 +281,7 @@ def _native(shape: iterations.Shape) -> Callable[..., tuple[iterations.RunState,
 
     def advance(
         state: iterations.RunState, params: EnvParams, numbers: iterations.Numbers, count: int
-    ) -> tuple[iterations.RunState, iterations.CurvePoint]:
+    ) -> iterations.Iteration:
         points = []
         for _ in range(count):
             samples, order, onward, curve = gather(state, params, numbers)
@@ -294,13 +294,11 @@ def _native(shape: iterations.Shape) -> Callable[..., tuple[iterations.RunState,
 
 
 @functools.cache
-def _compiled(
-    shape: iterations.Shape, most: int, batched: bool
-) -> Callable[..., tuple[iterations.RunState, iterations.CurvePoint]]:
+def _compiled(shape: iterations.Shape, most: int, batched: bool) -> Callable[..., iterations.Iteration]:
     advance = functools.partial(iterations.segment, shape=shape, most=most)
     if batched:
         advance = jax.vmap(advance, in_axes=(0, 0, 0, None))
-    compiled: Callable[..., tuple[iterations.RunState, iterations.CurvePoint]] = jax.jit(advance, donate_argnums=0)
+    compiled: Callable[..., iterations.Iteration] = jax.jit(advance, donate_argnums=0)
     return compiled
 
 

@@ -129,15 +129,18 @@ class Priced(Around[PricedState]):
     def advance(self, state: PricedState, utilities: Array, elapsed: Number = 1) -> PricedState:
         xp = namespace(utilities, state.log_prices)
         remembered = self.memory.advance(state.remembered, utilities, elapsed)
-        # Where needs linger, as many steps tell less. A ratio of up to 2 may be chance.
+        # Where needs linger, the same number of steps holds less information, so prices must rest on more of them.
+        # `drift_squares` is `squares` for needs that do not linger; a ratio of up to 2 may be chance.
         lingers = at_least(state.drift_squares / at_least(2.0 * state.squares, 1.0), 1.0)
         kept = 1.0 - 1.0 / (REACH * lingers * at_least(self._steps(remembered, state), 1.0))
         n = utilities.shape[-1]  # sums and products: NumPy's own means would take longer than all the rest
         mean = utilities.sum(axis=-1) / n
+        # Means with the weights of `kept`, updated in place of sums: they stay in range however long the past is.
         weight = kept * state.weight + 1.0
         level = state.level + (mean - state.level) / weight
         largest = state.largest + (utilities.max(axis=-1) - state.largest) / weight
         fair = per_agent(mean) if self.shares_are_equal else per_agent(mean) * self.shares(state)
+        # In units of the usual utility, so prices do not depend on the unit in which utilities are measured.
         g = (utilities - fair) / per_agent(at_least(level, _TINY))
         drift = (1.0 - 1.0 / SMOOTH) * state.drift + g
         squares = kept * state.squares + at_least(xp.vecdot(g, g) / n, 1.0)
@@ -145,8 +148,11 @@ class Priced(Around[PricedState]):
         # Where g lingers, its sum is noisier than its squares say. Shares are 1 on average, so g and the logarithms add
         # up to 0.
         typical = squares / weight
+        # The step shrinks only when the past has doubled (a power of 2 rounds), not at every step: with shrinking steps
+        # an early turn would count more than a late one.
         first = EVEN * (1.0 + typical)
         rests_on = first * xp.exp2(xp.rint(xp.log2(at_least(weight / first, 1.0))))
+        # Mirror descent: the price of an agent with more than its share falls, and for burdens it rises.
         step = STEP * steadiness(squares, drift_squares) / xp.sqrt(typical * rests_on)
         prices = state.log_prices - per_agent(self._sign * step) * g
         return PricedState(remembered, prices, level, largest, weight, squares, drift, drift_squares)
