@@ -119,10 +119,10 @@ class TestPromises:
     @pytest.mark.parametrize("method", ["init", "advance", "read"])
     def test_one_that_changes_a_method_must_say_what_it_keeps(self, method):
         body = {method: lambda self, *given: getattr(self.memory, method)(*given)}
-        with pytest.raises(TypeError, match=f"^Mine has its own {method}, so it must say which promises .* keeps = "):
+        with pytest.raises(TypeError, match=f"^Mine has its own {method}, so it must list which promises .* keeps = "):
             type("Mine", (Around,), body)
         mixin = type("Mixin", (), body)
-        with pytest.raises(TypeError, match=f"^Mine has its own {method}, so it must say which promises"):
+        with pytest.raises(TypeError, match=f"^Mine has its own {method}, so it must list which promises"):
             type("Mine", (mixin, Around), {})
         with pytest.raises(TypeError, match=f"^Mine has its own {method}, .*, half_life,"):
             type("Mine", (Around,), body | {"keeps": ("halflife",)})

@@ -148,13 +148,13 @@ def locking(descriptor, mode, count):
 sys.modules["msvcrt"] = types.SimpleNamespace(locking=locking, LK_NBLCK=2)
 sys.modules["fcntl"] = None
 real, sys.platform = sys.platform, "win32"
-import bygones.learn.locks
+import bygones._locks
 sys.platform = real
 
 from pathlib import Path
 from bygones._files import replacing, write_text
 from bygones.learn.processes import usable_cores
-from bygones.learn.locks import locked
+from bygones._locks import locked
 
 write_text("a.txt", "first"); write_text("a.txt", "second")
 print(Path("a.txt").read_text(encoding="utf-8"), usable_cores() > 0)

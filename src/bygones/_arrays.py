@@ -110,6 +110,10 @@ Bools: TypeAlias = NDArray[np.bool_]
 """A NumPy array of truth values, such as a mask."""
 
 
+Json: TypeAlias = dict[str, Any]
+"""An object of JSON: names, numbers, texts, lists and more of the same."""
+
+
 class ArrayModule(Protocol):
     """`numpy` or `jax.numpy`: the functions that code for both calls."""
 

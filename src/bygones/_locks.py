@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import socket
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 _PAUSE = 0.05
 
@@ -43,3 +48,28 @@ def take(descriptor: int, patience: float = 0.0) -> bool:
             return False
         time.sleep(_PAUSE)
     return True
+
+
+@contextmanager
+def locked(lock: Path, place: Path, doing: str, patience: float = 0.0) -> Iterator[None]:
+    """Holds the lock on a file for the duration of a `with` block.
+
+    Args:
+        lock: the file that is locked; it stays there.
+        place: the path that the lock protects, for the error.
+        doing: what its holder does with that path, for the error, such as `"is writing to this folder"`.
+        patience: for how many seconds to wait for the lock.
+
+    Raises:
+        BlockingIOError: another process holds the lock; the message names it.
+    """
+    with lock.open("a+", encoding="utf-8") as file:
+        if not take(file.fileno(), patience):
+            file.seek(0)
+            holder = file.read().strip() or "another process"
+            raise BlockingIOError(errno.EWOULDBLOCK, f"{holder} {doing}", str(place))
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {socket.gethostname()}")
+        file.flush()
+        yield
+        file.truncate(0)

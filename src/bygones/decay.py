@@ -179,7 +179,8 @@ def bins_discounted(gamma: float, bin_width: float, u_max: float = 1.0, n_agents
 
 
 def kept(gamma: Number, elapsed: Number = 1, forgets: Number | None = None) -> tuple[Number, Number]:
-    r"""The shares of the past that are left and gone after `elapsed` steps: $\gamma^{e}$ and $1-\gamma^{e}$.
+    r"""The weights after `elapsed` steps: the share of the past that is left, $\gamma^{e}$, and the share that is gone,
+    $1-\gamma^{e}$.
 
     Both are computed to full precision. `forgets` is $1-\gamma$, for callers who know it more precisely than
     subtraction can give.

@@ -7,13 +7,13 @@ r"""The forms of welfare functions, with the mathematics by which exact algorith
 - `Ranked`: the utilities in ascending order, times falling weights.
 
 An agent of entitlement $w_i$ counts as $w_i$ agents with $z_i = Z_i/w_i$ each: its mass $m_i$ is $w_i$. Nash welfare is
-then $\prod_i (Z_i/w_i)^{w_i}$, and where everybody's use is the same every welfare is best with $Z_i$ in proportion to
+then $\prod_i (Z_i/w_i)^{w_i}$, and where everyone's use is the same every welfare is best with $Z_i$ in proportion to
 $w_i$: twice the entitlement is worth twice the resource. The weights of `Ranked` are weights of ranks, spread evenly
 over the mass that holds the rank. Total utility $\sum_i w_i z_i = \sum_i Z_i$ does not look at entitlements, which then
 decide among equally useful allocations only.
 
-Of burdens $z = -Z$ is judged, what agents carry with its sign turned: leximin is the lowest of heaviest loads first,
-$\alpha=0$ the least total load, and `Ranked` has its largest weight on the heaviest load.
+For burdens $z = -Z$ is judged, loads with their sign turned: leximin is the lowest of heaviest loads first, $\alpha=0$
+the least total load, and `Ranked` has its largest weight on the heaviest load.
 
 A new form is a class here, and a function in `bygones.welfare` that has it.
 """
@@ -42,11 +42,11 @@ class Curves(ABC):
     mass: float | np.ndarray = field(default=1.0, kw_only=True)
 
     of_loads: ClassVar[bool] = False
-    """Whether it is about what agents carry: the function is given the loads themselves, and z is at most 0 here."""
+    """Whether it is about loads: the function is given the loads themselves, and z is at most 0 here."""
 
     @property
     def is_product(self) -> bool:
-        """Whether the welfare is the exponential of the sum, with ties wherever somebody has nothing."""
+        """Whether the welfare is the exponential of the sum, with ties wherever someone has nothing."""
         return False
 
     @property
@@ -67,7 +67,7 @@ class Curves(ABC):
     @property
     @abstractmethod
     def steepness(self) -> float:
-        """How steeply a price may follow what is remembered: the α of the slope."""
+        """How steeply a price may follow the memory: the α of the slope."""
 
     @property
     @abstractmethod
@@ -92,11 +92,11 @@ class Curves(ABC):
 
     @abstractmethod
     def levels(self, base: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        r"""β and κ, by which marginal gains are equal at one water level ℓ for everybody where $x_i = κ_i(ℓ - β_i)$.
+        r"""β and κ, by which marginal gains are equal at one water level ℓ for everyone where $x_i = κ_i(ℓ - β_i)$.
 
         Args:
             base: z before.
-            step: what a unit of the amount adds to z.
+            step: the change of z per unit of the amount.
         """
 
     def rank(self, base: np.ndarray, step: np.ndarray) -> np.ndarray:
@@ -113,7 +113,7 @@ class Curves(ABC):
 
     @property
     def needs_non_negative(self) -> bool:
-        """Whether it has no value where an agent has, or carries, less than 0."""
+        """Whether it has no value where the total or load of an agent is below 0."""
         return self.is_curved
 
     def among(self, who: Operand) -> Self:
@@ -121,11 +121,11 @@ class Curves(ABC):
         return replace(self, mass=self.mass[who]) if isinstance(self.mass, np.ndarray) else self
 
     def shared(self, entitlements: np.ndarray | None, n_agents: int) -> Curves:
-        """The form among so many agents, who count as often as they are entitled."""
+        """The form among so many agents, each weighted by its entitlement."""
         return self if entitlements is None else replace(self, mass=entitlements)
 
     def in_units(self, unit: float) -> tuple[Self, float]:
-        """The same form of z in a unit of its own, and what a unit of it is then worth."""
+        """The same form of z in another unit, and the worth of that unit."""
         heaviest = float(np.max(self.mass))
         return replace(self, mass=self.mass / heaviest), heaviest * unit**self.order
 
@@ -142,7 +142,7 @@ class AlphaFair(Curves):
         alpha: 0 is total utility, infinity the worst-off agent.
         eps: the shift $s$ where α is at least 1 and finite; elsewhere there is none.
         product: whether the welfare is the exponential of the sum, as Nash welfare is of the sum of logarithms. It
-            ranks alike, except that all allocations that leave somebody with nothing are tied, and leximin decides.
+            ranks alike, except that all allocations that leave someone with nothing are tied, and leximin decides.
     """
 
     alpha: float
@@ -189,7 +189,7 @@ class AlphaFair(Curves):
         return plain if self.is_leximin or entitlements is None else replace(plain, mass=entitlements)
 
     def in_units(self, unit: float) -> tuple[Self, float]:
-        """The same form of z in a unit of its own, and what a unit of it is then worth."""
+        """The same form of z in another unit, and the worth of that unit."""
         form, worth = super().in_units(unit)
         return replace(form, eps=self.eps / unit), worth
 
@@ -236,7 +236,7 @@ class AlphaFair(Curves):
         return self.mass * shifted**self.order / self.order
 
     def of(self, Z: np.ndarray) -> np.ndarray:
-        """The welfare of utilities, agents along the last axis; of leximin, what the worst-off agent has."""
+        """The welfare of utilities, agents along the last axis; of leximin, that of the worst-off agent."""
         return np.asarray(Z.min(axis=-1)) if self.is_leximin else super().of(Z)
 
     def slope(self, z: np.ndarray) -> np.ndarray:
@@ -268,7 +268,7 @@ LEXIMIN = AlphaFair(math.inf)
 
 @dataclass(frozen=True)
 class PowerOfLoads(Curves):
-    r"""The form $-\sum_i m_i(-z_i)^p$ of what agents carry, with p above 1: for burdens, not for goods."""
+    r"""The form $-\sum_i m_i(-z_i)^p$ of loads, with p above 1: for burdens, not for goods."""
 
     p: float
 
@@ -343,7 +343,7 @@ class Ranked:
         return Ranked(self.by_rank(n_agents), entitlements * (n_agents / entitlements.sum()))
 
     def shared(self, entitlements: np.ndarray | None, n_agents: int) -> Form:
-        """The form among so many agents, who count as often as they are entitled; a plainer one that it amounts to."""
+        """The form among so many agents, each weighted by its entitlement; a plainer one where it is the same."""
         ranked = self.counting(np.ones(n_agents) if entitlements is None else entitlements)
         weights = np.asarray(ranked.weights)
         if weights[0] == weights[-1] > 0:
@@ -353,7 +353,7 @@ class Ranked:
         return LEXIMIN if alone or not weights.any() else ranked
 
     def in_units(self, unit: float) -> tuple[Ranked, float]:
-        """The same form of z in a unit of its own, and what a unit of it is then worth."""
+        """The same form of z in another unit, and the worth of that unit."""
         return self, unit
 
     def of(self, Z: Array) -> np.ndarray:

@@ -1,7 +1,7 @@
 r"""How unequal a vector of true utilities is.
 
 All measures work over the last axis, on $x_1,\dots,x_n$ with mean $\mu$. Negative utilities raise a `ValueError`,
-because shares of a total are meaningless where some parts are below zero. When nobody has anything, everybody has the
+because shares of a total are meaningless where some parts are below zero. When nobody has anything, everyone has the
 same: the inequality is zero (Jain's index, which counts the agents treated equally, is one). A single agent is always
 equal.
 """
@@ -73,7 +73,7 @@ def atkinson(x: AnyArray, epsilon: Number) -> Array:
     logs = xp.log(xp.where(has, relative, 1.0))
     is_log, is_min = epsilon == 1, epsilon == math.inf
     order = select(is_log | is_min, 1.0, 1.0 - epsilon)
-    # The power mean in logarithms, with the largest term factored out, so that no power overflows.
+    # The power mean in logarithms, with the largest term factored out, so no power overflows.
     terms = xp.where(has, order * logs, -math.inf)
     largest = terms.max(axis=-1, keepdims=True)
     power_mean = xp.exp((largest[..., 0] + xp.log(xp.exp(terms - largest).mean(axis=-1))) / order)

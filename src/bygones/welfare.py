@@ -1,22 +1,22 @@
 r"""How good a vector of remembered utilities is.
 
-A welfare function judges $Z = (z_1,\dots,z_n)$ by one number, larger is better. All functions here work over the
-last axis, so that $W(Z \mid \mathcal{A})$ of many candidate allocations is one call.
+A welfare function judges $Z = (z_1,\dots,z_n)$ by one number, larger is better. All functions here work over the last
+axis, so $W(Z \mid \mathcal{A})$ of many candidate allocations is one call.
 
 A function with its parameters fixed is a `Welfare`: `named("alpha_fair", alpha=2)` or, as on the command line,
 `named("alpha_fair(alpha=2)")`. Wherever a name is accepted, so is a `Welfare` and any function of $Z$.
 
-What callers can do with a welfare depends on its *form*, which has the mathematics (`bygones.forms`):
+The uses of a welfare depend on its *form*, which has the mathematics (`bygones.forms`):
 
 - `AlphaFair`: a sum of one concave curve per agent, or its limits, total utility and the worst-off agent;
 - `Ranked`: the utilities in ascending order, times falling weights;
-- `PowerOfLoads`: a convex sum of what agents carry, for burdens only;
+- `PowerOfLoads`: a convex sum of loads, for burdens only;
 - None: any other function. It can be evaluated, and nothing more is known about it.
 
-`register` adds a function to those that have a name.
+`register` gives a function a name.
 
-Of burdens, what agents carry is given with its sign turned, so that larger is better there as well. Only a function of
-the form `PowerOfLoads` is given the loads themselves.
+Loads of burdens are given with their sign turned, so larger is better there as well. Only a function of the form
+`PowerOfLoads` is given the loads themselves.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Welfare:
 
     @property
     def form(self) -> Form | None:
-        """What is known of the function besides its values."""
+        """The properties of the function besides its values."""
         return self._entry.form(**self.parameters)
 
     @property
@@ -136,7 +136,7 @@ class Welfare:
 
     @property
     def is_named(self) -> bool:
-        """Whether its text, `str(welfare)`, says all there is to it."""
+        """Whether its text, `str(welfare)`, describes it fully."""
         return self.function is None
 
     @property
@@ -173,7 +173,7 @@ functions: Registry[Array] = Registry("welfare", "a function of Z", given=1, tak
 """The welfare functions by name."""
 
 _ENTRIES: dict[Callable[..., Array], _Entry] = {}
-"""What was registered with each function."""
+"""The properties registered with each function."""
 
 
 def _formless(**parameters: object) -> Form | None:
@@ -200,8 +200,8 @@ def register(
     """Gives a welfare function its name on the command line and in settings. A decorator, with or without arguments.
 
     Args:
-        function: takes Z, agents along its last axis, and its parameters by name; larger is better. Of a burden it is
-            given what agents carry below zero, as -3 for a load of 3.
+        function: takes Z, agents along its last axis, and its parameters by name; larger is better. Loads of a burden
+            are given below zero, as -3 for a load of 3.
         form: takes the same parameters and returns the form, which makes `allocate` exact for large problems. Without
             one, nothing is known of the function but its values.
         formula: the same function without checks, for inner loops.
@@ -223,8 +223,8 @@ def names() -> tuple[str, ...]:
 def named(welfare: AnyWelfare, /, **parameters: object) -> Welfare:
     """The welfare that is meant: `named("nash")`, `named("alpha_fair", alpha=2)`, `named("alpha_fair(alpha=2)")`.
 
-    Spaces and empty brackets make no difference: `"nash"`, `" nash"` and `"nash()"` are one welfare. A function that
-    is registered is the welfare of its name; any other function of Z is taken as it is.
+    Spaces and empty brackets make no difference: `"nash"`, `" nash"` and `"nash()"` are one welfare. A function that is
+    registered is the welfare of its name; any other function of Z is taken unchanged.
     """
     if isinstance(welfare, Welfare):
         if not parameters:
@@ -264,7 +264,7 @@ def check_axis(welfare: Welfare, n_agents: int) -> None:
 def as_judge(welfare: AnyWelfare) -> Welfare:
     """The welfare by which learning is rewarded, in the form that shares one compiled program with most others.
 
-    The name `nash` means log-Nash here, as in the paper's experiments; a `Welfare` or a function is taken as it is.
+    The name `nash` means log-Nash here, as in the paper's experiments; a `Welfare` or a function is taken unchanged.
     Total utility, log-Nash and the worst-off agent are α-fair welfare at α = 0, 1 and ∞.
     """
     chosen = named(welfare)
@@ -274,7 +274,7 @@ def as_judge(welfare: AnyWelfare) -> Welfare:
     if not isinstance(form, AlphaFair) or form.product:
         return chosen
     if not form.eps and 1 <= form.alpha < math.inf:
-        return chosen  # `alpha_fair` is shifted by ε there, and a function of somebody's own may not be.
+        return chosen  # `alpha_fair` is shifted by ε there, and a function of someone's own may not be.
     return named("alpha_fair", alpha=float(form.alpha), eps=float(form.eps or 1e-6))
 
 

@@ -54,7 +54,7 @@ REGISTRIES = [
     (decide, "_SOLVERS"),
     (claims, "CLAIMS"),
     (formats, "FORMATS"),
-    (learners, "LEARNERS"),
+    (learners.learners, "_parts"),
     (program.PROGRAM, "sections"),
     (gymnasium_registration, "registry"),
 ]
@@ -167,7 +167,7 @@ def test_contributed_recipes_touch_the_files_that_they_name(tmp_path):
         "from bygones.allocation.households import OnePerHousehold",
     )
     create("learn/a2c.py", dict(BLOCKS["A learner"])["a2c.py"])
-    insert("learn/learners.py", "LEARNERS = {", '    "a2c": NamedLearner("A2C.", "bygones.learn.a2c:ActorCritic"),')
+    insert("learn/learners.py", "LEARNERS = {", '    "a2c": "bygones.learn.a2c:ActorCritic",')
     create("audit/read/pbs.py", dict(BLOCKS["A log format"])["pbs.py"])
     insert(
         "audit/read/formats.py",
@@ -468,8 +468,8 @@ class TestLearner:
 
     def test_a_name_is_not_taken_twice_and_has_to_be_known(self, page):
         with pytest.raises(ValueError, match="learner 'ppo' exists already"):
-            learners.add("ppo", "Another.", "a2c:ActorCritic")
-        with pytest.raises(ValueError, match=r"learner must be one of ppo, .*a2c, got 'a3c'"):
+            learners.learners.add("a2c:ActorCritic", name="ppo")
+        with pytest.raises(ValueError, match=r"learner must be one of ppo, .*a2c, or your own as .*, got 'a3c'"):
             Settings(learner="a3c")
 
 

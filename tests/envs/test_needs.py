@@ -31,7 +31,6 @@ def test_the_papers_needs():
         needs.lognormal(np.array([0.0, 0.1, -1.0, 0.5]), 0.4),
         needs.correlated(needs.uniform(4, 0.2, 0.7), 0.8),
         needs.replayed(np.arange(12).reshape(3, 4)),
-        needs.normalised(needs.correlated(needs.uniform(4, 0.2, 0.7), 0.8)),
     ],
     ids=lambda d: type(d).__name__,
 )
@@ -81,17 +80,6 @@ def test_replayed_needs_of_a_batch_at_different_steps():
     table = np.arange(6.0).reshape(3, 2)
     rows, _ = needs.replayed(table).draw(np.zeros((2, 2)), np.zeros((2, 0)), np.array([1, 3]))
     assert rows.tolist() == [table[0].tolist(), table[2].tolist()]
-
-
-def test_normalised_needs_are_multiples_of_the_own_mean_so_far():
-    table = np.array([[2.0, 0.0], [4.0, 0.0], [6.0, 5.0]])
-    distribution = needs.normalised(needs.replayed(table))
-    assert draws(distribution, np.zeros((4, 2))) == pytest.approx(np.array([[1, 0], [4 / 3, 0], [6 / 4, 1.0]]))
-    larger = needs.normalised(needs.replayed(table * [100.0, 0.01]))
-    np.testing.assert_allclose(draws(larger, np.zeros((4, 2))), draws(distribution, np.zeros((4, 2))))
-    state = np.array([[4.0, 1.0, 2.0, 1.0], [2.0, 0.0, 1.0, 0.0]])
-    rows, _ = distribution.draw(np.zeros((2, 2)), state, np.array([3, 2]))
-    assert rows == pytest.approx(np.array([[6 * 3 / 10, 5 * 2 / 6], [4 * 2 / 6, 0.0]]))
 
 
 @pytest.mark.parametrize(

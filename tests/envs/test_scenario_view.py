@@ -13,9 +13,11 @@ from bygones.envs.env import FairEnv
 
 DONUT = """\
 Step 2 of 10, Gini so far 0.500
-agent  is there  received at this step  remembered  received so far
-    0         1                      1         1.5                2
-    1         1                      0           0                0
+
+ agent  is there  received at this step  memory  received so far
+ ────────────────────────────────────────────────────────────────
+     0         1                      1    1.50                2
+     1         1                      0    0.00                0
 """
 
 
@@ -50,8 +52,9 @@ def test_the_text_has_a_row_for_each_agent() -> None:
     assert lines[0] == "Step 0 of 1000, Gini so far 0.000"
     assert lines[1].startswith("row of part 0 ")
     assert any(line.endswith("supply left 1") for line in lines)
-    assert "remembered" not in without.render()
-    assert len([line for line in lines if line.split()[0].isdigit()]) == 5
+    assert "memory" not in without.render()
+    assert "…" not in without.render()
+    assert len([line for line in lines if line.split()[:1] and line.split()[0].isdigit()]) == 5
 
 
 def test_a_picture_changes_with_what_was_received() -> None:

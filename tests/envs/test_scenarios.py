@@ -33,7 +33,7 @@ from bygones.envs.wrappers import FairReward
 from bygones.memory import named
 
 NAMES = catalogue.names()
-SECTIONS = ["Description", "Source", "Observation Space", "Action Space", "Utilities", "Starting State", "Episode End"]
+SECTIONS = ["Description", "Source", "Observation Space", "Action Space", "Utilities", "Starting State"]
 SECTIONS += ["Arguments", "Bound"]
 
 RNG = np.random.default_rng(7)

@@ -7,7 +7,7 @@ import pytest
 
 from bygones import inequality
 from bygones.envs import functional
-from bygones.envs.functional import FunctionalEnv, StepNoise
+from bygones.envs.functional import Environment, StepNoise
 from bygones.learn.runs import params_of
 from bygones.learn.settings import Settings
 
@@ -21,7 +21,7 @@ CASES = [
 @pytest.mark.parametrize("settings", CASES)
 def test_step_by_step_as_the_functional_environment(settings: Settings) -> None:
     problem, params = settings.problem(), params_of(settings)
-    env = FunctionalEnv.of(problem)
+    env = Environment.of(problem)
     noise = env.noise(jax.random.key(0), 12)
     rows = [jax.tree.map(lambda leaf: leaf[i], noise) for i in range(12)]  # noqa: B023
 
@@ -51,7 +51,7 @@ def test_step_by_step_as_the_functional_environment(settings: Settings) -> None:
 
 
 def test_no_noise_is_used_twice() -> None:
-    env = FunctionalEnv(n_noise=3, start_rows=2, n_actions=3, observation_size=6)
+    env = Environment(n_noise=3, start_rows=2, n_actions=3, observation_size=6)
     assert env.noise(jax.random.key(0), 4).step.shape == (4, 3)
     assert len({float(x) for leaf in env.noise(jax.random.key(0), 4) for x in leaf.ravel()}) == 36
 

@@ -31,7 +31,7 @@ EASY = FairProblem(
 def test_the_names() -> None:
     assert learners.names() == ("ppo", "ggf-ppo", "recurrent-ppo", "dqn", "reinforce")
     assert Settings().learner == "ppo"
-    assert all(entry.about.endswith(".") for entry in learners.LEARNERS.values())
+    assert set(learners.ACTORS) == set(learners.LEARNERS) > learners.WITHOUT_REWARD
 
 
 @pytest.mark.soak  # each compiles a program of its own
@@ -73,7 +73,49 @@ def test_the_learner_is_part_of_the_name_of_a_run_unless_it_is_ppo() -> None:
 
 def test_names_are_taken_once() -> None:
     with pytest.raises(ValueError, match="learner 'ppo' exists already"):
-        learners.add("ppo", "Another.", "elsewhere:Other")
+        learners.learners.add("elsewhere:Other", name="ppo")
+
+
+def test_names_are_read_as_those_of_all_other_parts_are() -> None:
+    assert Settings(learner="GGF_PPO").learner == "ggf-ppo"
+    assert Settings(learner="bygones.learn.dqn:DQN").learner == "dqn"
+    with pytest.raises(ValueError, match=r"learner must be one of ppo, .* module:name, got 'pppo'; did you mean ppo\?"):
+        Settings(learner="pppo")
+    with pytest.raises(ValueError, match=r"learner pathlib:Path must be a class with the methods of, begin"):
+        Settings(learner="pathlib:Path")
+
+
+OWN = """
+import dataclasses
+from bygones.learn import actors, ppo
+
+@dataclasses.dataclass(frozen=True)
+class Cautious(ppo.PPO):
+    @staticmethod
+    def acts(settings, problem):
+        print("made here")
+        return actors.plain_actor(settings, problem)
+"""
+
+
+def test_a_learner_from_elsewhere_needs_no_registration_and_files_do_not_import_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "cautious_learner.py").write_text(OWN, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    settings = replace(SHORT, learner="cautious_learner:Cautious", total_steps=64)
+    result = train(settings, problem=EASY, native=False)
+    assert "made here" in capsys.readouterr().out
+    result.policy.save(tmp_path / "policy.safetensors")
+    assert TrainedPolicy.load(tmp_path / "policy.safetensors").settings.learner == "cautious_learner:Cautious"
+    code = f"""
+        import sys
+        from bygones.learn import TrainedPolicy
+        sys.path.insert(0, {str(tmp_path)!r})
+        TrainedPolicy.load({str(tmp_path / "policy.safetensors")!r})
+        """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False)
+    assert "if you trust cautious_learner:Cautious" in done.stderr
 
 
 def test_settings_name_a_learner_and_policies_are_found_without_jax() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from bygones import PerfectRecall
 from bygones.envs import functional
-from bygones.envs.functional import FunctionalEnv
+from bygones.envs.functional import Environment
 from bygones.envs.needs import replayed
 from bygones.envs.problem import problem_of
 from bygones.learn import Settings, TrainedPolicy, evaluate, train_batch
@@ -44,7 +44,7 @@ def test_episodes_are_those_of_the_functional_environment(scale: Any) -> None:
     policy = TrainedPolicy(settings, networks, normaliser=normaliser)
     came_to = evaluate(policy, episodes=EPISODES, seed=3, deterministic=True)
     assert set(came_to.mean) == METRICS
-    worlds = Worlds(3, EPISODES, FunctionalEnv.of(problem))
+    worlds = Worlds(3, EPISODES, Environment.of(problem))
     first, noise = worlds.start().start, [worlds.steps(BLOCK).step for _ in range(2)]
     for i in range(EPISODES):
         state, observation = reset_with(first[i], params)

@@ -126,7 +126,7 @@ def test_what_does_not_apply_is_refused() -> None:
     for changes, message in (
         ({"sequence": 5}, r"sequence must divide batch_size \(12\), got 5"),
         ({"policy": "symmetric"}, 'learner "recurrent-ppo" has its own network'),
-        ({"observation_scale": "running"}, "would normalise what a recurrent policy carries as well"),
+        ({"observation_scale": "running"}, "would normalise the state of a recurrent policy as well"),
     ):
         with pytest.raises(ValueError, match=message):
             runs.shape_of(SETTINGS.replace(**changes))

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 import pytest
 
-from bygones.envs.functional import FunctionalEnv
+from bygones.envs.functional import Environment
 from bygones.learn import iterations, runs
 from bygones.learn.runs import RunProgress, TrainResult, train_batch
 from bygones.learn.settings import Settings
@@ -154,8 +154,8 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path: Path) -> None:
 
 def test_one_program_serves_the_grid(monkeypatch: pytest.MonkeyPatch, whole: TrainResult, native: bool) -> None:
     traced = []
-    advance = FunctionalEnv.advance
-    monkeypatch.setattr(FunctionalEnv, "advance", lambda *args: traced.append(1) or advance(*args))
+    advance = Environment.advance
+    monkeypatch.setattr(Environment, "advance", lambda *args: traced.append(1) or advance(*args))
     for changes in (
         {"gamma": 0.0, "aggregation": "averaged", "welfare": "egalitarian", "weight": 0.999},
         {"gamma": 1.0, "horizon": 448, "observation_scale": "relative", "seed": 5, "ends": "termination"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -57,16 +57,18 @@ def rows(record: Mapping[str, Any], which: Ints) -> dict[str, Any]:
     return {name: rows(value, which) if isinstance(value, Mapping) else value[which] for name, value in record.items()}
 
 
-def as_objects(rows: np.ndarray, which: Ints, num_envs: int) -> NDArray[np.object_]:
-    """Rows of some environments in Gymnasium's form for final observations: one object each, None for the others."""
-    objects = np.full(num_envs, None, dtype=object)
-    for i, row in zip(which, rows, strict=True):
+def as_objects(
+    rows: Sequence[object] | np.ndarray, which: Ints | None = None, num_envs: int | None = None
+) -> NDArray[np.object_]:
+    """Rows of some environments, by default of all, as one object each: Gymnasium's form for final observations."""
+    objects = np.full(len(rows) if num_envs is None else num_envs, None, dtype=object)
+    for i, row in zip(range(len(rows)) if which is None else which, rows, strict=True):
         objects[i] = row
     return objects
 
 
 def mapped(function: Callable[..., Any], *trees: Any) -> Any:
-    """What the function makes of every array of these (named) tuples of tuples and arrays, which are of one shape."""
+    """The results of a function for all arrays of these (named) tuples of tuples and arrays, of one structure."""
     first = trees[0]
     if not isinstance(first, tuple):
         return function(*trees)

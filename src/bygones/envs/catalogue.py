@@ -24,16 +24,15 @@ scenarios: Registry[Scenario] = Registry(
 """The scenarios by name, such as `queues(n_machines=8, horizon=500)`."""
 
 
-def names() -> tuple[str, ...]:
-    """The names of all scenarios."""
-    return scenarios.names()
+names = scenarios.names
+"""The names of all scenarios."""
 
 
 def kind_of(name: str) -> type[Scenario]:
     """The class of a scenario.
 
     Args:
-        name: one of `names()`; or where a scenario of your own is, as `module:Class`.
+        name: one of `names()`; or your own, as `module:Class`.
     """
     return cast(type[Scenario], scenarios.part(name))
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, cast
+from copy import deepcopy
+from typing import Any, Self, TypeAlias, cast
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
-from bygones._arrays import Ints, check_one_of
+from bygones._arrays import Array, Ints, check_one_of
 from bygones.envs.episode import (
     EpisodeState,
     Outcome,
@@ -24,19 +25,97 @@ from bygones.envs.episode import (
 )
 from bygones.envs.noise import Noise
 from bygones.envs.problem import SETTINGS, FairProblem, problem_of
-from bygones.envs.render import Viewed
-from bygones.envs.scenario import Scenario
+from bygones.envs.render import Frame, Scene, Viewer
+from bygones.envs.scenario import Scenario, WorldState
 from bygones.envs.view import as_scene, as_text
 
 Observation = NDArray[np.float32]
 
+Info: TypeAlias = dict[str, Any]
+"""The `info` and the `options` of Gymnasium, by name."""
 
-class FairEnv(Viewed, gym.Env[Observation, Any]):
-    r"""A scenario with a memory and a welfare on top. The class of the scenario documents what happens in it.
+Settings: TypeAlias = dict[str, Any]
+"""The parameters of a scenario and the settings of `FairProblem`: the arguments of `gym.make`."""
+
+AnyAction: TypeAlias = Any
+"""The number of an action, agents to serve, or priorities, as people and learners give it; it is checked."""
+
+
+class Shell:
+    """The problem behind an environment of Gymnasium, single or vector, with its spaces and settings."""
+
+    metadata: Info
+    reward_space: gym.spaces.Box
+    reward_dim: int
+    _viewer: Viewer | None = None
+
+    def _set_up(
+        self,
+        scenario: Scenario | str,
+        problem: FairProblem | None,
+        vector: bool,
+        render_mode: str | None,
+        settings: Settings,
+    ) -> None:
+        """Sets the problem up, from what was passed to `gym.make`."""
+        if render_mode is not None:
+            check_one_of("render_mode", render_mode, self.metadata["render_modes"])
+        self.render_mode = render_mode
+        self.problem, self.vector = problem_to_play(scenario, problem, vector, settings), vector
+        self.scenario, self._params = self.problem.scenario, self.problem.params()
+        self._n_actions = self.scenario.n_actions if self.scenario.is_enumerable else None
+        self._terminates = self.problem.ends == "termination"
+        if vector:
+            least, most = (bound.astype(np.float32) for bound in self.scenario.utility_bounds)
+            self.reward_space = gym.spaces.Box(least, most, dtype=np.float32)
+            self.reward_dim = self.problem.n_agents
+
+    def _shown(self, seen: Array, state: EpisodeState, judged: Outcome) -> Observation:
+        """The observation, given that of the scenario."""
+        if self.vector:
+            return np.asarray(seen, np.float32)
+        return cast(Observation, observation(seen, state.memory, self._params, judged.Z))
+
+    def _account(self, state: EpisodeState, judged: Outcome, present: Array | None) -> Info:
+        """The entries of `info`, in new arrays."""
+        account: Info = {"utilities": np.array(state.utilities), "cumulative": np.array(state.cumulative)}
+        if not self.vector:
+            account["memory"] = np.array(judged.Z)
+            account["welfare_memory"], account["welfare_true"] = judged.welfare.copy(), judged.welfare_true.copy()
+        if present is not None:
+            account["present"] = np.array(present)
+        return account
+
+    def close(self, **options: object) -> None:
+        """Closes the viewer, if there is one."""
+        if self._viewer is not None:
+            self._viewer.close()
+            self._viewer = None
+        super().close(**options)  # type: ignore[misc]  # of Gymnasium's environment, which is mixed in
+
+    def _drawn(self, scene: Scene) -> Frame | None:
+        """The scene as an array, or None after showing it in a window (`"human"`)."""
+        shows = self.render_mode == "human"
+        if self._viewer is None:
+            self._viewer = Viewer(self.metadata["render_fps"] if shows else None)
+        frame = self._viewer.draw(scene)
+        return None if shows else frame
+
+    def __getstate__(self) -> Info:
+        # A window cannot be pickled or copied; a copy opens its own when it renders.
+        return {**self.__dict__, "_viewer": None}
+
+    def __copy__(self) -> Self:
+        # A shallow copy would share the generator: stepping one would change the noise of the other.
+        return deepcopy(self)
+
+
+class FairEnv(Shell, gym.Env[Observation, Any]):
+    r"""A scenario with a memory and a welfare on top. The class of the scenario documents the world.
 
     ## Observation Space
-    A `Box` in float32: what the scenario shows, in the paper's problem the need of each agent; then the memory Zᵗ⁻¹ of
-    each agent at the chosen scale; then the denominator dₜ₋₁, with `observe_denominator`.
+    A `Box` in float32: the observation of the scenario, in the paper's problem the need of each agent; then the memory
+    Zᵗ⁻¹ of each agent at the chosen scale; then the denominator dₜ₋₁, with `observe_denominator`.
 
     Every range is finite unless the needs are unbounded, as log-normal needs are. The ranges of memory and denominator
     follow from the paper's theorems, widened by one part in a million for rounding. A linear memory with negative
@@ -65,48 +144,30 @@ class FairEnv(Viewed, gym.Env[Observation, Any]):
 
     ## Information
     `reset` and `step` return these entries, in arrays that you may keep or change: `utilities` (of this step),
-    `cumulative` (what was received so far), `memory` (Zᵗ, unscaled), `welfare_memory` (W of the memory) and
-    `welfare_true` (W of what was received, or of its mean per step if the memory averages). With `vector=True` only the
-    first two are there. Where agents come and go, `present` marks who takes part.
+    `cumulative` (totals received so far), `memory` (Zᵗ, unscaled), `welfare_memory` (W of the memory) and
+    `welfare_true` (W of the totals, or of the mean per step if the memory averages). With `vector=True` only the first
+    two are there. Where agents come and go, `present` marks who takes part.
 
-    The last step of an episode adds `episode_metrics`, a dictionary with `gini` and `welfare` of what was received,
+    The last step of an episode adds `episode_metrics`, a dictionary with `gini` and `welfare` of the totals received,
     `utility_per_step`, `utility_least`, `utility_most` and `welfare_memory`. Vector environments batch it as they do
     the `episode` of `RecordEpisodeStatistics`.
 
     ## Arguments
-    - those of the scenario, such as `horizon`; of `bygones/Allocation-v0` `n_resources`, `n_agents`, `n_advantaged` and
-      `needs`;
-    - `memory`: a memory of `bygones`, its text, or the number γ of an additive discounted one. A memory with
-      `average=True` is the paper's averaged aggregation.
-    - `welfare`: `"nash"` (log-Nash, as the paper uses it), `"egalitarian"`, `"utilitarian"`, `"alpha_fair(alpha=2)"`, …
-    - `weight`: λ.
-    - `problem`: a `FairProblem`, instead of all other settings.
-    - `vector`: whether the reward is the vector of utilities.
+    - the parameters of the scenario, such as `horizon`; of `bygones/Allocation-v0` `n_resources`, `n_agents`,
+      `n_advantaged` and `needs`;
+    - the settings of `FairProblem`: the memory, which may also be its text or the number γ of an additive discounted
+      one, the welfare, λ as `weight`, and the switches for the choices that the paper leaves open
+      (`docs/decisions.md`). The observation scale `"running"` belongs to the learner. It is refused here, and
+      Stable-Baselines3's `VecNormalize` does the same;
+    - `problem`: a `FairProblem`, instead of all of these;
+    - `vector`: whether the reward is the vector of utilities;
     - `render_mode`: `"ansi"` for a table in plain text, `"rgb_array"` for a picture, `"human"` for a window, or None.
-
-    The paper leaves some choices open. Each is a switch whose default is our reading of the paper; see
-    `docs/decisions.md`.
-
-    - `observation_scale`: how Z is scaled in the observation. `"none"` leaves it as it is. `"fixed"` divides by
-      `fixed_scale`, the same for every memory. `"window"` divides by the largest value that Z can reach in an episode.
-      `"expected"` divides by what an agent remembers on average at the end of an episode if all agents are served
-      equally often. `"relative"` shows Z/mean(Z) − 1. The scale changes what a learner sees, never the reward. It
-      decides how well perfect recall can be learned: dividing by something that grows with T bounds it as well.
-      `"running"`, by the mean and variance of what was seen so far, is the learner's: here it is refused, and
-      Stable-Baselines3's `VecNormalize` does it.
-    - `observe_memory`: whether Z is observed. By default it is, except at γ = 0: the paper's myopic agent sees only
-      needs, and zeros in place of Z. True or False overrides this.
-    - `observe_denominator`: adds dₜ₋₁ as the last entry. Without it, an averaged memory is not Markov in the early
-      steps of an episode.
-    - `ends`: `"truncation"` or `"termination"`; see Episode End.
-    - `shaping_discount`: the factor c. 1 is the paper's formula. The learner's discount factor makes the fairness term
-      potential-based shaping in the strict sense.
 
     ## Version History
     * v0: Initial version.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi", "human", "rgb_array"], "render_fps": 8}  # noqa: RUF012
+    metadata: Info = {"render_modes": ["ansi", "human", "rgb_array"], "render_fps": 8}  # noqa: RUF012
 
     def __init__(
         self,
@@ -117,23 +178,13 @@ class FairEnv(Viewed, gym.Env[Observation, Any]):
         render_mode: str | None = None,
         **settings: Any,
     ) -> None:
-        if render_mode is not None:
-            check_one_of("render_mode", render_mode, self.metadata["render_modes"])
-        self.render_mode = render_mode
-        self.problem, self.vector = problem_to_play(scenario, problem, vector, settings), vector
-        self.scenario, self._params = self.problem.scenario, self.problem.params()
+        self._set_up(scenario, problem, vector, render_mode, settings)
         self.observation_space, self.action_space = spaces_of(self.problem, vector)
-        if vector:
-            self.reward_space, self.reward_dim = reward_space_of(self.problem), self.problem.n_agents
-        self._n_actions = self.scenario.n_actions if self.scenario.is_enumerable else None
-        self._terminates = self.problem.ends == "termination"
         self._noise: Noise | None = None
         self._now: tuple[EpisodeState, Outcome] | None = None
-        self._world_before: Any = None
+        self._world_before: WorldState = None
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observation, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Observation, Info]:
         super().reset(seed=seed)
         if self._noise is None or self._noise.generator is not self.np_random:
             self._noise = Noise(self.np_random, self.scenario.n_noise)
@@ -143,7 +194,7 @@ class FairEnv(Viewed, gym.Env[Observation, Any]):
             self.render()
         return self._observe(), self._info()
 
-    def step(self, action: Any) -> tuple[Observation, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: AnyAction) -> tuple[Observation, Any, bool, bool, Info]:
         if self._now is None or self._noise is None or self._now[0].t >= self.problem.horizon:
             raise ResetNeeded("call reset() before step(): no episode has begun, or the last one is over")
         (before, judged), taken = self._now, self._checked(action)
@@ -186,24 +237,14 @@ class FairEnv(Viewed, gym.Env[Observation, Any]):
     def _observe(self) -> Observation:
         assert self._now is not None
         state, judged = self._now
-        seen = self.scenario.observe(state.world)
-        if self.vector:
-            return np.asarray(seen, np.float32)
-        return cast(Observation, observation(seen, state.memory, self._params, judged.Z))
+        return self._shown(self.scenario.observe(state.world), state, judged)
 
-    def _info(self) -> dict[str, Any]:
+    def _info(self) -> Info:
         assert self._now is not None
         state, judged = self._now
-        info: dict[str, Any] = {"utilities": np.array(state.utilities), "cumulative": np.array(state.cumulative)}
-        if not self.vector:
-            info["memory"] = np.array(judged.Z)
-            info["welfare_memory"], info["welfare_true"] = judged.welfare, judged.welfare_true
-        present = self.scenario.present(state.world)
-        if present is not None:
-            info["present"] = np.array(present)
-        return info
+        return self._account(state, judged, self.scenario.present(state.world))
 
-    def _checked(self, action: Any) -> int | Ints:
+    def _checked(self, action: AnyAction) -> int | Ints:
         try:
             number = operator.index(action)
         except TypeError:
@@ -214,7 +255,7 @@ class FairEnv(Viewed, gym.Env[Observation, Any]):
 
 
 def problem_to_play(
-    scenario: Scenario | str, problem: FairProblem | None, vector: bool, settings: dict[str, Any]
+    scenario: Scenario | str, problem: FairProblem | None, vector: bool, settings: Settings
 ) -> FairProblem:
     """The problem of an environment, from what was passed to `gym.make`."""
     if problem is not None:
@@ -244,18 +285,12 @@ def spaces_of(problem: FairProblem, vector: bool = False) -> tuple[gym.Space[Obs
     return box, gym.spaces.Discrete(scenario.n_actions) if scenario.is_enumerable else priorities
 
 
-def reward_space_of(problem: FairProblem) -> gym.spaces.Box:
-    """The bounds of a vector of rewards."""
-    least, most = (bound.astype(np.float32) for bound in problem.scenario.utility_bounds)
-    return gym.spaces.Box(least, most, dtype=np.float32)
-
-
 def served_by(action: object, problem: FairProblem, rows: tuple[int, ...] = ()) -> Ints:
     """The k agents that an action serves which is not the number of one: they, or a priority for each agent.
 
     Args:
         action: agents, or priorities.
-        problem: what is played.
+        problem: the problem that is played.
         rows: how many actions there are, as a shape.
 
     Raises:

@@ -1,22 +1,23 @@
-r"""The equations of an episode, for NumPy and JAX alike: its start, its steps, what is seen, rewarded and measured.
+r"""The equations of an episode, for NumPy and JAX alike: its start, steps, observations, rewards and metrics.
 
-The functions take uniform noise instead of a generator, so that the shell for Gymnasium in NumPy and the functional one
-in JAX run the same lines on the same noise. Leading axes are a batch of episodes, if the scenario takes batches.
+The functions take uniform noise instead of a generator, so the shell for Gymnasium in NumPy and the functional one in
+JAX run the same lines on the same noise. Leading axes are a batch of episodes, if the scenario takes batches.
 
-Where agents come and go, the reward judges those who were present at the decision: an absent agent counts as if it had
-the mean of those present, so it neither helps nor hurts.
+Where agents come and go, the reward judges the agents present at the decision. An absent agent counts as if it had the
+mean of those present, so it neither helps nor hurts.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from bygones import inequality
-from bygones._arrays import Array, namespace, select
+from bygones._arrays import Array, ArrayModule, namespace, select
 from bygones.envs.batches import mapped
 from bygones.envs.problem import Params
+from bygones.envs.scenario import WorldState
 from bygones.memory.contract import AnyState
 
 
@@ -25,20 +26,20 @@ class EpisodeState(NamedTuple):
 
     t: Array
     """How many steps have been taken."""
-    world: Any
+    world: WorldState
     """The scenario's own state."""
     memory: AnyState
     cumulative: Array
     """The true, undiscounted utilities of the episode so far."""
     utilities: Array
-    """Those of the last step."""
+    """The utilities of the last step."""
 
 
 class Outcome(NamedTuple):
     """How a step is judged."""
 
     Z: Array
-    """What is remembered after the step."""
+    """The memory after the step."""
     welfare: Array
     """W(Zᵗ)."""
     welfare_true: Array
@@ -55,7 +56,7 @@ def begin(noise: Array, params: Params) -> EpisodeState:
     return EpisodeState(xp.zeros(batch, dtype=np.int32), world, memory, nothing, nothing)
 
 
-def empty_memory(params: Params, batch: tuple[int, ...], xp: Any) -> AnyState:
+def empty_memory(params: Params, batch: tuple[int, ...], xp: ArrayModule) -> AnyState:
     """The state of the memory before the first step of each episode of a batch."""
     state = params.memory.init(params.scenario.n_agents)
     empty: AnyState = mapped(lambda part: xp.broadcast_to(xp.asarray(part), batch + np.shape(part)), state)
@@ -68,7 +69,7 @@ def proceed(noise: Array, state: EpisodeState, action: Array | int, params: Para
     return received(state, world, utilities, params)
 
 
-def received(state: EpisodeState, world: Any, utilities: Array, params: Params) -> EpisodeState:
+def received(state: EpisodeState, world: WorldState, utilities: Array, params: Params) -> EpisodeState:
     """The episode after a step that brought these utilities."""
     memory = params.memory.advance(state.memory, utilities)
     return EpisodeState(state.t + 1, world, memory, state.cumulative + utilities, utilities)
@@ -91,12 +92,12 @@ def chosen(action: Array | int, noise: Array, params: Params) -> Array:
 
 
 def observe(state: EpisodeState, params: Params) -> Array:
-    """What is seen of a state: the scenario, the memory Zᵗ⁻¹ at the chosen scale, and d where it is observed."""
+    """The observation of a state: the scenario, the memory Zᵗ⁻¹ at the chosen scale, and d where it is observed."""
     return observation(params.scenario.observe(state.world), state.memory, params)
 
 
 def observation(seen: Array, memory: AnyState, params: Params, Z: Array | None = None) -> Array:
-    """The observation in float32, from what is seen of the scenario; Z can be passed on where it has been read."""
+    """The observation in float32, from that of the scenario; Z can be passed on where it has been read."""
     Z = params.memory.read(memory) if Z is None else Z
     xp = namespace(seen, Z)
     scaled = Z * (params.memory_scale * params.observe_memory)
@@ -108,7 +109,8 @@ def observation(seen: Array, memory: AnyState, params: Params, Z: Array | None =
         scaled = select(params.relative, relative * params.observe_memory, scaled)
     parts = [seen, scaled]
     if params.denominator_scale is not None:
-        d: Any = params.memory.denominator(memory)
+        d = params.memory.denominator(memory)
+        assert d is not None
         parts.append(d[..., None] * params.denominator_scale)
     return xp.concatenate(parts, axis=-1, dtype=np.float32)
 
@@ -163,7 +165,7 @@ def _reward(utilities: Array, welfare_before: Array, welfare: Array, params: Par
 
 
 def _among(present: Array | None, Z: Array) -> Array:
-    """What is remembered, with the mean of those present in place of the absent."""
+    """The memory, with the mean of the agents present in place of the absent."""
     if present is None:
         return Z
     xp = namespace(Z)
@@ -181,12 +183,12 @@ def true_utilities(cumulative: Array, t: Array, params: Params) -> Array:
 
 
 def episode_metrics(state: EpisodeState, params: Params) -> dict[str, Array]:
-    """What an episode comes to, from its last state.
+    """The metrics of an episode, from its last state.
 
     Returns:
         `gini` and `welfare` (the fairness score) of the true utilities, `utility_per_step` of all agents together,
         `utility_least` and `utility_most` of the agents who received least and most per step, and `welfare_memory`, the
-        welfare of what is remembered at the end.
+        welfare of the memory at the end.
     """
     per_step = state.cumulative / state.t[..., None]
     return {

@@ -1,20 +1,18 @@
 """Scenarios as pure functions in JAX: `reset` and `step` for `jit`, `vmap` and `scan`, and the learner's environment.
 
-The equations are those of `bygones.envs.episode`. All numbers of a problem are in `Params`, a pytree, so one compiled
-program serves every memory, welfare, horizon and switch, and many problems can be stacked and mapped over.
+The equations are in `bygones.envs.episode`. All numbers of a problem are in `Params`, a pytree, so one compiled program
+serves every memory, welfare, horizon and switch, and many problems can be stacked and mapped over.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-import bygones.pytrees  # noqa: F401  (registers memories and welfare functions)
 from bygones._arrays import Array
 from bygones.envs import scenario
 from bygones.envs.episode import (
@@ -30,6 +28,7 @@ from bygones.envs.episode import (
 )
 from bygones.envs.problem import FairProblem, Params
 from bygones.envs.scenario import Scenario
+from bygones.pytrees import register
 
 Noise: TypeAlias = Any
 """The randomness of one step, or of many along the first axis, as `Environment.noise` gives it."""
@@ -37,7 +36,7 @@ Noise: TypeAlias = Any
 State: TypeAlias = Any
 """Where an episode of some environment stands."""
 
-Numbers: TypeAlias = Any
+EnvParams: TypeAlias = Any
 """The numbers of an environment, a pytree: `Params`, or more than them in an environment around another."""
 
 
@@ -58,7 +57,7 @@ def reset(key: jax.Array, params: Params) -> tuple[EpisodeState, Array]:
 
 
 def step(key: jax.Array, state: EpisodeState, action: Array, params: Params) -> StepResult:
-    """Takes an action. The key draws what the scenario does next.
+    """Takes an action. The key is the randomness of the scenario.
 
     An action is the number of a row of `Scenario.actions`, or the k agents to serve: an array of shape (k,), in any
     order. At the end of an episode it sets `terminated` or `truncated`. It does not reset: that is up to the caller.
@@ -75,7 +74,9 @@ def reset_with(uniforms: Array, params: Params) -> tuple[EpisodeState, Array]:
 def step_with(uniforms: Array, state: EpisodeState, action: Array, params: Params) -> StepResult:
     """`step` from uniform noise, `Scenario.n_noise` numbers, instead of a key."""
     after = proceed(jnp.asarray(uniforms), state, action, params)
-    judged = outcome(after, *judged_before(state, params), params)
+    Z_before, present = params.memory.read(state.memory), params.scenario.present(state.world)
+    who = None if present is None else (present, Z_before)
+    judged = outcome(after, params.welfare.judge(Z_before), who, params)
     info = {
         "utilities": after.utilities,
         "cumulative": after.cumulative,
@@ -87,62 +88,26 @@ def step_with(uniforms: Array, state: EpisodeState, action: Array, params: Param
     return StepResult(after, observe(after, params), judged.reward, *ends(after, params), info)
 
 
-def judged_before(state: EpisodeState, params: Params) -> tuple[Array, tuple[Array, Array] | None]:
-    """What `outcome` needs to know of the state before a step."""
-    Z, present = params.memory.read(state.memory), params.scenario.present(state.world)
-    return params.welfare.judge(Z), None if present is None else (present, Z)
-
-
-class Environment(Protocol):
-    """What the learner asks of an environment. It is hashable and part of the compiled program.
-
-    Inside the learner's step loop only `advance` and `observe` run; rewards and metrics are worked out afterwards, for
-    all steps of a rollout at once, from the states that were visited.
-    """
-
-    @property
-    def observation_size(self) -> int:
-        """How many numbers an observation has."""
-
-    @property
-    def n_actions(self) -> int:
-        """How many actions there are."""
-
-    def noise(self, key: jax.Array, steps: int) -> Noise:
-        """All the randomness of `steps` steps at once, steps along the first axis."""
-
-    def start(self, noise: Noise, params: Numbers) -> State:
-        """The state at the start of an episode, from one step's noise."""
-
-    def observe(self, state: State, params: Numbers) -> jax.Array:
-        """What the policy sees of a state."""
-
-    def advance(self, noise: Noise, state: State, action: jax.Array, params: Numbers) -> State:
-        """The state after an action, before any new episode starts."""
-
-    def ends(self, state: State, params: Numbers) -> tuple[jax.Array, jax.Array]:
-        """Whether the episode has terminated, and whether it was cut off, in this state."""
-
-    def reward(self, before: State, action: jax.Array, after: State, params: Numbers) -> jax.Array:
-        """The reward of one step between two states."""
-
-    def utilities(self, before: State, action: jax.Array, after: State, params: Numbers) -> jax.Array:
-        """What each agent receives in the step between two states."""
-
-    def metrics(self, after: State, params: Numbers) -> dict[str, jax.Array]:
-        """What an episode comes to, from its last state."""
-
-
 class StepNoise(NamedTuple):
-    """Uniform noise of one step: for what follows it, and for a new episode that may; None where it is not needed."""
+    """Uniform noise of one step: for the scenario, and for a new episode; None where it is not needed."""
 
     step: Array | None
     start: Array | None
 
 
 @dataclass(frozen=True)
-class FunctionalEnv:
-    """The environment of a problem; everything else about the problem is in its params."""
+class Environment:
+    """The environment of a problem as the learner asks for it; all numbers of the problem are in its params.
+
+    It is hashable and part of the compiled program. Inside the learner's step loop only `advance` and `observe` run.
+    Rewards and metrics are worked out afterwards, for all steps of a rollout at once, from the states visited.
+
+    Attributes:
+        n_noise: uniform numbers per step.
+        start_rows: rows of so many numbers for the start of an episode.
+        n_actions: how many actions there are.
+        observation_size: how many numbers an observation has.
+    """
 
     n_noise: int
     start_rows: int
@@ -150,38 +115,44 @@ class FunctionalEnv:
     observation_size: int
 
     @classmethod
-    def of(cls, problem: FairProblem) -> FunctionalEnv:
+    def of(cls, problem: FairProblem) -> Environment:
         """The environment of a problem."""
         world = problem.scenario
         return cls(world.n_noise, world.start_rows, world.n_actions, problem.observation_size)
 
-    def noise(self, key: jax.Array, steps: int) -> StepNoise:
+    def noise(self, key: jax.Array, steps: int) -> Noise:
+        """All the randomness of `steps` steps at once, steps along the first axis."""
         shape = (steps, self.n_noise)
         first, *rest = (jax.random.uniform(each, shape) for each in jax.random.split(key, 1 + self.start_rows))
         return StepNoise(first, jnp.concatenate(rest, axis=-1))
 
-    def start(self, noise: StepNoise, params: Params) -> EpisodeState:
-        assert noise.start is not None
+    def start(self, noise: Noise, params: EnvParams) -> State:
+        """The state at the start of an episode, from one step's noise."""
         state = begin(noise.start, params)
         return state._replace(memory=jax.tree.map(_single, empty_memory(params, (), jnp)))
 
-    def observe(self, state: EpisodeState, params: Params) -> jax.Array:
+    def observe(self, state: State, params: EnvParams) -> jax.Array:
+        """The observation of a state."""
         return cast(jax.Array, observe(state, params))
 
-    def advance(self, noise: StepNoise, state: EpisodeState, action: jax.Array, params: Params) -> EpisodeState:
-        assert noise.step is not None
+    def advance(self, noise: Noise, state: State, action: jax.Array, params: EnvParams) -> State:
+        """The state after an action, before any new episode starts."""
         return proceed(noise.step, state, action, params)
 
-    def ends(self, state: EpisodeState, params: Params) -> tuple[jax.Array, jax.Array]:
+    def ends(self, state: State, params: EnvParams) -> tuple[jax.Array, jax.Array]:
+        """Whether the episode has terminated, and whether it was cut off, in this state."""
         return cast("tuple[jax.Array, jax.Array]", ends(state, params))
 
-    def reward(self, before: EpisodeState, action: jax.Array, after: EpisodeState, params: Params) -> jax.Array:
+    def reward(self, before: State, action: jax.Array, after: State, params: EnvParams) -> jax.Array:
+        """The reward of one step between two states."""
         return cast(jax.Array, reward(before, after, params))
 
-    def utilities(self, before: EpisodeState, action: jax.Array, after: EpisodeState, params: Params) -> jax.Array:
+    def utilities(self, before: State, action: jax.Array, after: State, params: EnvParams) -> jax.Array:
+        """The utility of each agent in the step between two states."""
         return cast(jax.Array, after.utilities)
 
-    def metrics(self, after: EpisodeState, params: Params) -> dict[str, jax.Array]:
+    def metrics(self, after: State, params: EnvParams) -> dict[str, jax.Array]:
+        """The metrics of an episode, from its last state."""
         return cast("dict[str, jax.Array]", episode_metrics(after, params))
 
 
@@ -199,26 +170,13 @@ def arrays_of(problem: FairProblem, enumerates: bool | None = None) -> Params:
     return arrays
 
 
-def _single(leaf: Any) -> jax.Array:
-    """Numbers in single precision; counts and positions as they are."""
+def _single(leaf: Array) -> jax.Array:
+    """Numbers in single precision; counts and positions unchanged."""
     return jnp.asarray(leaf, jnp.float32 if jnp.issubdtype(leaf.dtype, jnp.floating) else None)
 
 
 def _register(kind: type[Scenario]) -> None:
-    """Tells JAX what a scenario is made of: the fields that may be traced, and all others."""
-
-    def parts(it: Scenario) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        fixed = [each.name for each in dataclasses.fields(it) if each.name not in kind.traced]
-        return tuple(getattr(it, name) for name in kind.traced), tuple((name, getattr(it, name)) for name in fixed)
-
-    def rebuilt(fixed: tuple[Any, ...], traced: tuple[Any, ...]) -> Scenario:
-        # Past the constructor: its checks have been made, and leaves may be placeholders without numbers.
-        it = object.__new__(kind)
-        for name, value in (*fixed, *zip(kind.traced, traced, strict=True)):
-            object.__setattr__(it, name, value)
-        return it
-
-    jax.tree_util.register_pytree_node(kind, parts, rebuilt)
+    register(*kind.traced, fixed=None)(kind)
 
 
 def _register_all(kind: type[Scenario]) -> None:

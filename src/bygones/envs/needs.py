@@ -1,9 +1,9 @@
-r"""Distributions of needs: what a resource is worth to each agent at a step.
+r"""Distributions of needs: the worth of a resource to each agent at a step.
 
-A distribution turns uniform noise into needs, so that the same equations serve NumPy and JAX and a whole episode's
-noise can be drawn at once. The protocol is two functions: `start` gives the state before the first step (for needs
-that depend on the past), `draw` the needs of step $t$ and the next state. Distributions are named tuples of numbers,
-hence JAX pytrees.
+A distribution turns uniform noise into needs. The same equations serve NumPy and JAX, and a whole episode's noise can
+be drawn at once. The protocol is two functions: `start` gives the state before the first step (for needs that depend on
+the past), `draw` the needs of step $t$ and the next state. Distributions are named tuples of numbers, hence JAX
+pytrees.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Needs(Protocol):
 class Uniform(NamedTuple):
     r"""Independent needs, $\mathcal{U}(\text{low}_i, \text{low}_i + \text{span}_i)$ for agent $i$ at every step.
 
-    Stored as low and span, so that low + span·noise never rounds to more than low + span.
+    Stored as low and span, because low + span·noise never rounds to more than low + span.
     """
 
     low: Array
@@ -125,40 +125,6 @@ class Correlated(NamedTuple):
         return self.uniform.draw(special.ndtr(state), state, t)
 
 
-class Normalised(NamedTuple):
-    """Needs as multiples of the agent's own mean so far, so that nobody gains by reporting in larger or smaller units.
-
-    The mean is over the steps at which the agent had a need: one who asks rarely is not thought to need little. The
-    state holds, beside that of the needs, the sum and the number of each agent's needs so far.
-    """
-
-    needs: Needs
-
-    @property
-    def n_agents(self) -> int:
-        return self.needs.n_agents
-
-    @property
-    def bounds(self) -> tuple[Array, Array]:
-        return np.zeros(self.n_agents), np.full(self.n_agents, math.inf)
-
-    @property
-    def mean(self) -> Array:
-        return np.ones(self.n_agents)
-
-    def start(self, uniforms: Array) -> Array:
-        xp = namespace(uniforms)
-        nothing = xp.zeros_like(uniforms)
-        return xp.concatenate([self.needs.start(uniforms), nothing, nothing], axis=-1)
-
-    def draw(self, uniforms: Array, state: Array, t: Number) -> tuple[Array, Array]:
-        xp, n = namespace(uniforms, state), self.n_agents
-        needs, inner = self.needs.draw(uniforms, state[..., : -2 * n], t)
-        total, count = state[..., -2 * n : -n] + needs, state[..., -n:] + xp.where(needs > 0, 1.0, 0.0)
-        own = needs * count / xp.where(total > 0, total, 1.0)
-        return own, xp.concatenate([inner, total, count], axis=-1)
-
-
 class Replayed(NamedTuple):
     """Needs replayed from an array of shape (steps, n), which repeats when it ends."""
 
@@ -210,11 +176,6 @@ def correlated(needs: Uniform, rho: float) -> Correlated:
     """Uniform needs with correlation `rho` between successive steps, at least 0 and below 1."""
     check_between("rho", rho, 0.0, 1.0, "at least 0 and below 1", open_high=True)
     return Correlated(needs, rho)
-
-
-def normalised(needs: Needs) -> Normalised:
-    """These needs, each as a multiple of the agent's own mean so far."""
-    return Normalised(needs)
 
 
 def replayed(table: AnyArray) -> Replayed:

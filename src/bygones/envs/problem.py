@@ -34,8 +34,8 @@ ROUNDING = 1e-6
 class Params(NamedTuple):
     """The numbers of a problem. A pytree whose leaves may be traced: changing one never recompiles.
 
-    Only shapes and structure are fixed: the kind of scenario and those of its fields that are not traced, the kind of
-    memory, the kind of welfare (utilitarian, log-Nash, α-fair and egalitarian are one), and whether d is observed.
+    Only shapes and structure are fixed: the kind of scenario and its fields that are not traced, the kind of memory,
+    the kind of welfare (utilitarian, log-Nash, α-fair and egalitarian are one), and whether d is observed.
     """
 
     scenario: Scenario
@@ -68,23 +68,23 @@ class FairProblem:
     Rows refer to `docs/decisions.md`.
 
     Attributes:
-        scenario: what happens, such as `bygones.envs.scenarios.donut.Donut()`. It sets agents, actions and horizon.
+        scenario: the world, such as `bygones.envs.scenarios.donut.Donut()`. It sets agents, actions and horizon.
         memory: how the past is remembered, a memory or its text; its `average` is the paper's aggregation.
         welfare: how a memory is judged: a name, a `Welfare`, or a function of Z over its last axis. The name `"nash"`
             is log-Nash, as in the paper's experiments.
         weight: λ, the weight of fairness in the reward.
         observation_scale: how Z is scaled in the observation (row 6). `"none"`: not at all. `"fixed"`: divided by
             `fixed_scale`, the same for every memory. `"window"`: divided by the largest value that Z can reach in an
-            episode. `"expected"`: divided by what an agent remembers on average at the end of an episode if all agents
-            are served equally often. `"relative"`: Z/mean(Z) − 1. `"running"`: the learner of bygones normalises the
-            whole observation, needs and Z, by its mean and variance so far, as Stable-Baselines3's `VecNormalize`
-            does; `observe` gives it as with `"none"`.
+            episode. `"expected"`: divided by the mean memory of an agent at the end of an episode if all agents are
+            served equally often. `"relative"`: Z/mean(Z) − 1. `"running"`: the learner of bygones normalises the whole
+            observation, needs and Z, by its mean and variance so far, as Stable-Baselines3's `VecNormalize` does;
+            `observe` gives it as with `"none"`.
         fixed_scale: the divisor of `"fixed"`.
         observe_memory: whether Z is observed; by default yes, except for the instantaneous memory, whose agent
             "only observes immediate needs" (row 7). Entries of a memory that is not observed are zero.
-        observe_denominator: whether d is observed as one more entry (row 5): what the memory would hold had every
-            utility been one, on average over the agents (`Memory.denominator`). It is scaled like the memory: divided
-            by `fixed_scale`, or by its largest value in an episode (`"window"`, `"expected"`, `"relative"`).
+        observe_denominator: whether d is observed as one more entry (row 5): the value that the memory would have if
+            every utility had been one, on average over the agents (`Memory.denominator`). It is scaled like the memory:
+            divided by `fixed_scale`, or by its largest value in an episode (`"window"`, `"expected"`, `"relative"`).
         ends: `"truncation"`, a time limit after which a learner bootstraps, or `"termination"` (row 14).
         shaping_discount: the factor c in F = c·W(Zᵗ) − W(Zᵗ⁻¹): 1 as the paper writes it, the learner's discount
             factor for potential-based shaping in the strict sense (row 10).
@@ -150,8 +150,8 @@ class FairProblem:
         """The numbers of this problem.
 
         Args:
-            enumerates: whether actions are listed, so that the number of one is an action; by default where there are
-                at most 100,000. Where actions serve agents, the agents themselves are an action either way.
+            enumerates: whether actions are listed and can be named by their numbers; by default where there are at most
+                100,000. Where actions serve agents, the agents themselves are an action either way.
         """
         if enumerates is None:
             enumerates = self.scenario.is_enumerable
@@ -267,9 +267,12 @@ class FairProblem:
 SETTINGS = frozenset(each.name for each in fields(FairProblem)) - {"scenario"}
 """The names of the settings of a problem besides its scenario."""
 
+PLAIN = tuple(each.name for each in fields(FairProblem) if each.name not in ("scenario", "memory", "welfare"))
+"""The settings of a problem that are plain names and numbers."""
+
 
 def problem_of(scenario: Scenario | str = "allocation", **settings: Any) -> FairProblem:
-    """The problem with these settings, as they are passed to `gym.make`.
+    """The problem with these settings, the arguments of `gym.make`.
 
     Args:
         scenario: a scenario, or the name of one; by default the paper's.
@@ -291,9 +294,9 @@ def problem_of(scenario: Scenario | str = "allocation", **settings: Any) -> Fair
 def most_welfare(problem: FairProblem) -> float | None:
     r"""The expected fairness score of an episode that no policy exceeds; None where no bound is known.
 
-    A concave welfare of what is received is, on average, at most the welfare of its mean (Jensen), and the mean is
-    below the limits of `Scenario.most`. Among vectors within them, the one that is as equal as the limits allow is
-    best under every form of welfare for goods.
+    The mean of a concave welfare of totals is at most the welfare of the mean total (Jensen), and the mean is below the
+    limits of `Scenario.most`. Among vectors within them, the one that is as equal as the limits allow is best under
+    every form of welfare for goods.
     """
     most, welfare = problem.scenario.most(), problem.judge
     if most is None or welfare.form is None or not welfare.form.judges("good"):
@@ -303,7 +306,7 @@ def most_welfare(problem: FairProblem) -> float | None:
 
 
 def _as_equal_as_possible(total: float, each: Floats) -> Floats:
-    """The total shared out so that nobody has more than its limit, and the least are as large as they can be."""
+    """The total shared out as equally as the limits allow."""
     left, level = min(total, float(each.sum())), np.zeros(len(each))
     order = np.argsort(each)
     for done, agent in enumerate(order):

@@ -1,6 +1,6 @@
 """Registers the scenarios with Gymnasium by name. Their modules are imported when an environment is created.
 
-Those of this package are the files in `envs/scenarios/`; `add` registers one of your own.
+The scenarios of bygones are the files in `envs/scenarios/`; `add` registers your own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def add(id: str, scenario: str, vector: bool = False, **settings: Any) -> None:
         id: its name, with a version, such as `ward/Beds-v0`.
         scenario: where to find its class, as `module:Class`; or the name of a scenario of bygones.
         vector: whether its reward is the vector of utilities, as MO-Gymnasium has it.
-        settings: of the scenario and of `FairProblem`; what is passed to `gym.make` takes their place.
+        settings: of the scenario and of `FairProblem`; arguments of `gym.make` take their place.
     """
     from gymnasium.envs import registration
 

@@ -1,4 +1,4 @@
-"""Draws an episode: which agents receive something at this step, what was received, and what is remembered.
+"""Draws an episode: which agents receive something at this step, the totals received, and the memory.
 
 Drawn with pygame, one column per agent: the step at the bottom, the true cumulative utilities at the top, the memory in
 between. The columns of the agents that receive something are highlighted in all three.
@@ -7,9 +7,8 @@ between. The columns of the agents that receive something are highlighted in all
 from __future__ import annotations
 
 import math
-from copy import deepcopy
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
@@ -21,6 +20,9 @@ from bygones._parts import needed_by
 
 Frame = NDArray[np.uint8]
 
+Pygame: TypeAlias = Any
+"""Objects of pygame, which is imported when something is drawn."""
+
 WIDTH, HEIGHT = 960, 640
 LEFT, RIGHT = 72, 24
 BLUE, ORANGE, GREEN = "#0072B2", "#E69F00", "#009E73"
@@ -28,12 +30,12 @@ INK, GREY, PALE, LIT, PAPER = "#1F2937", "#6B7280", "#D1D5DB", "#E6F4EF", "#FFFF
 
 
 class Scene(NamedTuple):
-    """What is drawn after a step."""
+    """The content of a picture after a step."""
 
     t: int
     horizon: int
     needs: Array
-    """The needs that the step chose from; before the first step, the needs of the first. What `step_title` says."""
+    """The needs that the step chose from; before the first step, the needs of the first. `step_title` names them."""
     utilities: Array
     """The utilities of the step."""
     cumulative: Array
@@ -42,18 +44,7 @@ class Scene(NamedTuple):
     memory_name: str
     step_title: str
     mark: str
-    """What is said of those who receive something."""
-
-
-class Panel(NamedTuple):
-    """One row of columns: its position and its content."""
-
-    title: str
-    top: int
-    height: int
-    values: Array
-    colours: list[str]
-    mean: bool
+    """The word for agents that receive something."""
 
 
 class Viewer:
@@ -67,7 +58,7 @@ class Viewer:
         except ModuleNotFoundError as error:
             raise DependencyNotInstalled(str(error)) from error
 
-        self._pygame: Any = pygame
+        self._pygame: Pygame = pygame
         pygame.font.init()
         fonts = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
         self._text = pygame.font.Font(str(fonts / "DejaVuSans.ttf"), 15)
@@ -75,10 +66,10 @@ class Viewer:
         self._large = pygame.font.Font(str(fonts / "DejaVuSans-Bold.ttf"), 22)
         self._surface = pygame.Surface((WIDTH, HEIGHT))
         self._fps = window_fps or 0
-        self._window: Any = None
+        self._window: Pygame = None
         if window_fps is not None:
             pygame.display.init()
-            pygame.display.set_caption("bygones: who is served, what is remembered")
+            pygame.display.set_caption("bygones: who is served, and the memory")
             self._window = pygame.display.set_mode((WIDTH, HEIGHT))
             self._clock = pygame.time.Clock()
 
@@ -88,13 +79,13 @@ class Viewer:
         served = scene.utilities > 0
         self._light_up(served)
         self._header(scene)
-        # Where there is no memory, what was received has its place too.
+        # Without a memory, the totals take its place too.
         height = 176 if scene.memory is not None else 338
-        self._panel(Panel("Received so far", 116, height, scene.cumulative, [BLUE] * len(served), True))
+        self._panel("Received so far", 116, height, scene.cumulative, [BLUE] * len(served))
         if scene.memory is not None:
-            title = f"Remembered · {scene.memory_name}"
-            self._panel(Panel(title, 332, 122, scene.memory, [ORANGE] * len(served), True))
-        self._panel(Panel(scene.step_title, 494, 82, scene.needs, [GREEN if s else PALE for s in served], False))
+            self._panel(f"Memory · {scene.memory_name}", 332, 122, scene.memory, [ORANGE] * len(served))
+        colours = [GREEN if is_served else PALE for is_served in served]
+        self._panel(scene.step_title, 494, 82, scene.needs, colours, has_mean=False)
         self._agents(served, scene.mark)
         if self._window is not None:
             self._window.blit(self._surface, (0, 0))
@@ -124,26 +115,28 @@ class Viewer:
             left, width = self._column(int(i), len(served))
             self._pygame.draw.rect(self._surface, LIT, (left, 92, width, HEIGHT - 92 - 20))
 
-    def _panel(self, panel: Panel) -> None:
-        low, high = min(0.0, float(panel.values.min())), _round_up(float(panel.values.max()))
+    def _panel(
+        self, title: str, top: int, height: int, values: Array, colours: list[str], has_mean: bool = True
+    ) -> None:
+        """One row of columns."""
+        low, high = min(0.0, float(values.min())), _round_up(float(values.max()))
 
         def y(value: float) -> int:
-            return panel.top + round(panel.height * (high - value) / (high - low))
+            return top + round(height * (high - value) / (high - low))
 
-        self._write(panel.title, LEFT, panel.top - 20, self._text, INK)
+        self._write(title, LEFT, top - 20, self._text, INK)
         for tick in (0.0, high / 2, high):
             self._pygame.draw.line(self._surface, PALE, (LEFT, y(tick)), (WIDTH - RIGHT, y(tick)))
             self._write(f"{tick:g}", LEFT - 8, y(tick) - 8, self._small, GREY, anchor="right")
-        for i, value in enumerate(panel.values):
-            left, width = self._column(i, len(panel.values))
+        for i, value in enumerate(values):
+            left, width = self._column(i, len(values))
             inset = max(1, round(0.18 * width))
-            top, bottom = sorted((y(float(value)), y(0.0)))
-            box = (left + inset, top, width - 2 * inset, bottom - top)
-            self._pygame.draw.rect(self._surface, panel.colours[i], box)
-        if panel.mean:
-            mean = float(panel.values.mean())
+            upper, lower = sorted((y(float(value)), y(0.0)))
+            self._pygame.draw.rect(self._surface, colours[i], (left + inset, upper, width - 2 * inset, lower - upper))
+        if has_mean:
+            mean = float(values.mean())
             self._pygame.draw.line(self._surface, INK, (LEFT, y(mean)), (WIDTH - RIGHT, y(mean)), 1)
-            self._write(f"mean {mean:.4g}", WIDTH - RIGHT, panel.top - 18, self._small, INK, anchor="right")
+            self._write(f"mean {mean:.4g}", WIDTH - RIGHT, top - 18, self._small, INK, anchor="right")
 
     def _agents(self, served: Array, mark: str) -> None:
         every = math.ceil(24 * len(served) / (WIDTH - LEFT - RIGHT))
@@ -162,45 +155,15 @@ class Viewer:
         edge = [LEFT + round((WIDTH - LEFT - RIGHT) * k / n_agents) for k in (i, i + 1)]
         return edge[0], edge[1] - edge[0]
 
-    def _write(self, text: str, x: int, y: int, font: Any, colour: str, anchor: str = "left") -> None:
+    def _write(self, text: str, x: int, y: int, font: Pygame, colour: str, anchor: str = "left") -> None:
         image = font.render(text, True, colour)
         shift = {"left": 0, "middle": image.get_width() // 2, "right": image.get_width()}[anchor]
         self._surface.blit(image, (x - shift, y))
 
 
 def _round_up(largest: float) -> float:
-    """A round number at or above the largest value, so that the scale of a video changes only now and then."""
+    """A round number at or above the largest value, so the scale of a video changes only now and then."""
     if largest <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(largest))
     return next(step * power for step in (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0) if step * power >= largest)
-
-
-class Viewed:
-    """What environments that can be looked at share: a viewer, opened when it is first needed and never copied."""
-
-    metadata: dict[str, Any]
-    render_mode: str | None
-    _viewer: Viewer | None = None
-
-    def close(self) -> None:
-        """Closes the viewer, if there is one."""
-        if self._viewer is not None:
-            self._viewer.close()
-            self._viewer = None
-
-    def _drawn(self, scene: Scene) -> Frame | None:
-        """The scene as an array, or None after showing it in a window (`"human"`)."""
-        shows = self.render_mode == "human"
-        if self._viewer is None:
-            self._viewer = Viewer(self.metadata["render_fps"] if shows else None)
-        frame = self._viewer.draw(scene)
-        return None if shows else frame
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A window cannot be pickled or copied; a copy opens its own when it renders.
-        return {**self.__dict__, "_viewer": None}
-
-    def __copy__(self) -> Self:
-        # A shallow copy would share the generator: stepping one would change the noise of the other.
-        return deepcopy(self)

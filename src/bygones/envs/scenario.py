@@ -1,8 +1,8 @@
-r"""A scenario: the world in which actions bring utilities to agents, and may change what comes next.
+r"""A scenario: the world in which actions bring utilities to agents, and may change the steps that follow.
 
-A scenario knows nothing of fairness. It has the agents, the actions, and what each action brings to each agent;
-`problem.py` adds the memory, the welfare and the reward. The paper's problem is one of the scenarios. A scenario is a
-frozen dataclass whose fields are plain numbers, names and tuples, so it can be compared and written as JSON.
+A scenario knows nothing of fairness. It has the agents, the actions, and the utilities of each action; `problem.py`
+adds the memory, the welfare and the reward. The paper's problem is one of the scenarios. A scenario is a frozen
+dataclass whose fields are plain numbers, names and tuples, so it can be compared and written as JSON.
 
 Its functions take one state and uniform noise instead of a generator. They take their array library from the noise,
 `xp = namespace(noise)`, and the same lines run with NumPy and in a compiled JAX program.
@@ -15,21 +15,24 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from bygones._arrays import Array, Floats, Ints, check_count, check_finite
+from bygones._arrays import Array, Floats, Ints, Json, check_count, check_finite
+
+WorldState: TypeAlias = Any
+"""The state of some scenario: a named tuple of arrays."""
 
 MOST_ACTIONS = 100_000
 """The most actions that are enumerated."""
 
 DEFINED: list[Callable[[type[Scenario]], object]] = []
-"""Called with every new class of scenarios: JAX, once it is imported, must know what each is made of."""
+"""Called with every new class of scenarios: JAX, once it is imported, must know its fields."""
 
 
 class Most(NamedTuple):
-    """What no policy exceeds in expectation, per step and averaged over an episode."""
+    """Upper bounds of every policy's expected utility, per step and averaged over an episode."""
 
     total: float
     """The utility of all agents together."""
@@ -48,9 +51,13 @@ class Scenario(ABC):
     horizon: int = 1000
 
     features: ClassVar[tuple[str, ...]] = ("need",)
-    """What is observed of each agent, by name."""
+    """The names of the observed features of each agent."""
     shared: ClassVar[tuple[str, ...]] = ()
-    """What is observed besides, one number each."""
+    """The names of the other observed numbers."""
+    largest_utility: ClassVar[float]
+    """The largest utility of an agent at a step; a scenario where agents differ has `utility_bounds` instead."""
+    largest_seen: ClassVar[float]
+    """The largest number observed; a scenario where numbers differ has `seen_bounds` instead."""
     start_rows: ClassVar[int] = 1
     """How many rows of `n_noise` uniform numbers the start takes, one behind the other in one array."""
     takes_batches: ClassVar[bool] = False
@@ -88,14 +95,15 @@ class Scenario(ABC):
         return self.n_agents
 
     @property
-    @abstractmethod
     def utility_bounds(self) -> tuple[Floats, Floats]:
-        """The least and the largest utility that each agent can receive at a step."""
+        """The least and the largest utility that each agent can receive at a step: from 0 to `largest_utility`."""
+        return np.zeros(self.n_agents), np.full(self.n_agents, self.largest_utility)
 
     @property
-    @abstractmethod
     def seen_bounds(self) -> tuple[Floats, Floats]:
-        """The least and the largest value of each entry of `observe`."""
+        """The least and the largest value of each entry of `observe`: from 0 to `largest_seen`."""
+        size = self.n_agents * len(self.features) + len(self.shared)
+        return np.zeros(size), np.full(size, self.largest_seen)
 
     @property
     def n_actions(self) -> int:
@@ -112,7 +120,7 @@ class Scenario(ABC):
         return all(math.comb(self.n_agents, j) <= MOST_ACTIONS for j in range(1, k + 1))
 
     def check_enumerable(self, instead: str) -> None:
-        """Refuses a scenario with too many actions; `instead` says what they are needed for, and what to do."""
+        """Refuses a scenario with too many actions; `instead` names the alternative."""
         if self.is_enumerable:
             return
         if self.n_served is None:
@@ -148,22 +156,22 @@ class Scenario(ABC):
         return served
 
     @abstractmethod
-    def start(self, noise: Array) -> Any:
+    def start(self, noise: Array) -> WorldState:
         """The state before the first step, a named tuple of arrays, from `start_rows` · `n_noise` uniform numbers."""
 
     @abstractmethod
-    def observe(self, state: Any) -> Array:
-        """What is seen of a state: for each of `features` one number per agent, then the numbers of `shared`."""
+    def observe(self, state: WorldState) -> Array:
+        """The observation of a state: for each of `features` one number per agent, then the numbers of `shared`."""
 
     @abstractmethod
-    def advance(self, noise: Array, state: Any, action: Array) -> tuple[Any, Array]:
-        """The state after an action, given as its row of `actions`, and what each agent receives for it."""
+    def advance(self, noise: Array, state: WorldState, action: Array) -> tuple[WorldState, Array]:
+        """The state after an action, given as its row of `actions`, and the utilities of the agents."""
 
     def brings(self, seen: Floats) -> Floats | None:
-        """What each action would bring to each agent, given what is observed; None where that is not known beforehand.
+        """The utilities of each action, given observations; None where they are not known in advance.
 
         Args:
-            seen: rows of what `observe` returns.
+            seen: observations, one per row.
 
         Returns:
             Utilities of shape (rows, actions, agents). By default an agent that is served receives its need, the first
@@ -173,34 +181,34 @@ class Scenario(ABC):
             return None
         return self.actions() * seen[:, None, : self.n_agents]
 
-    def present(self, state: Any) -> Array | None:
+    def present(self, state: WorldState) -> Array | None:
         """Which agents take part in this state; None if all of them always do."""
         return None
 
     def most(self) -> Most | None:
-        """What no policy exceeds, where that is known."""
+        """Upper bounds for every policy, where they are known."""
         return None
 
     @property
     def expected_utility(self) -> float:
-        """What an agent receives at a step if all receive equally much: the unit of the scale "expected"."""
+        """The utility of an agent at a step if all receive equally much: the unit of the scale "expected"."""
         most = self.most()
         return float(np.mean(self.utility_bounds[1])) if most is None else most.total / self.n_agents
 
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> Json:
         """The parameters by name, as plain numbers, names and lists."""
         return dataclasses.asdict(self)
 
 
 def check_chances(name: str, values: tuple[float, ...]) -> None:
-    """Refuses what is not a list of probabilities."""
+    """Refuses anything but a list of probabilities."""
     given = np.asarray(check_finite(name, np.asarray(values, float)))
     if given.ndim != 1 or not len(given) or given.min() < 0 or given.max() > 1:
         raise ValueError(f"{name} must be a list of probabilities between 0 and 1, got {values}")
 
 
 def frozen(value: object) -> object:
-    """Lists as tuples, all the way down, as the fields of a scenario are; a named tuple as it is."""
+    """Lists as tuples, all the way down, as the fields of a scenario are; a named tuple unchanged."""
     if hasattr(value, "_fields") or not isinstance(value, list | tuple | np.ndarray):
         return value
     return tuple(map(frozen, value))

@@ -7,8 +7,7 @@ as the paper's problem does; if not, it goes on environment by environment.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -17,9 +16,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from bygones._arrays import Array, Bools, Floats, Ints, check_count, check_one_of
+from bygones._arrays import Array, Bools, Floats, Ints, check_count
 from bygones.envs.batches import as_objects, merged, spread, taken
-from bygones.envs.env import Observation, problem_to_play, reward_space_of, served_by, spaces_of
+from bygones.envs.env import AnyAction, Info, Observation, Shell, served_by, spaces_of
 from bygones.envs.episode import (
     EpisodeState,
     Outcome,
@@ -28,14 +27,13 @@ from bygones.envs.episode import (
     empty_memory,
     episode_metrics,
     first_outcome,
-    observation,
     outcome,
     received,
 )
 from bygones.envs.noise import NoiseBatch
 from bygones.envs.problem import FairProblem
-from bygones.envs.render import Frame, Viewer
-from bygones.envs.scenario import Scenario
+from bygones.envs.render import Frame
+from bygones.envs.scenario import Scenario, WorldState
 from bygones.envs.view import as_scene, as_text
 
 
@@ -46,7 +44,7 @@ class Playing(NamedTuple):
     outcome: Outcome
 
 
-class FairVectorEnv(VectorEnv[Observation, Any, np.ndarray]):
+class FairVectorEnv(Shell, VectorEnv[Observation, Any, np.ndarray]):
     """`num_envs` copies of `FairEnv`, which documents the environment, in one.
 
     Spaces, infos and autoreset behave as in Gymnasium's `SyncVectorEnv` over the same number of single environments. A
@@ -57,16 +55,16 @@ class FairVectorEnv(VectorEnv[Observation, Any, np.ndarray]):
     Args:
         scenario: a scenario, its name, or where its class is, as `module:Class`.
         num_envs: the number of environments.
-        autoreset_mode: what happens when an episode is over. `NEXT_STEP` resets the environment at the next step and
-            ignores that step's action. `SAME_STEP` resets it at once and puts the last observation and info into
-            `final_obs` and `final_info`. `DISABLED` leaves the reset to the caller: `options={"reset_mask": mask}`.
+        autoreset_mode: the reset after an episode. `NEXT_STEP` resets the environment at the next step and ignores that
+            step's action. `SAME_STEP` resets it at once and puts the last observation and info into `final_obs` and
+            `final_info`. `DISABLED` leaves the reset to the caller: `options={"reset_mask": mask}`.
         problem: a `FairProblem`, instead of a scenario and all other settings.
         vector: whether the reward is the vector of utilities.
         render_mode: None, or `"ansi"` or `"rgb_array"` for a tuple of texts or images, one per environment.
         settings: the parameters of the scenario and the other settings of `FairEnv`.
     """
 
-    metadata: dict[str, Any] = {  # noqa: RUF012  (the base class declares an instance's attribute)
+    metadata: Info = {  # noqa: RUF012  (the base class declares an instance's attribute)
         "render_modes": ["ansi", "rgb_array"],
         "render_fps": 8,
         "autoreset_mode": AutoresetMode.NEXT_STEP,
@@ -83,21 +81,13 @@ class FairVectorEnv(VectorEnv[Observation, Any, np.ndarray]):
         render_mode: str | None = None,
         **settings: Any,
     ) -> None:
-        self.problem, self.vector = problem_to_play(scenario, problem, vector, settings), vector
-        self.scenario, self._params = self.problem.scenario, self.problem.params()
+        self._set_up(scenario, problem, vector, render_mode, settings)
         self.num_envs = check_count("num_envs", num_envs)
         self.metadata = {**self.metadata, "autoreset_mode": AutoresetMode(autoreset_mode)}
-        if render_mode is not None:
-            check_one_of("render_mode", render_mode, self.metadata["render_modes"])
-        self.render_mode = render_mode
         self.single_observation_space, self.single_action_space = spaces_of(self.problem, vector)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        if vector:
-            self.reward_space, self.reward_dim = reward_space_of(self.problem), self.problem.n_agents
-        self._n_actions = self.scenario.n_actions if self.scenario.is_enumerable else None
         self._mode: AutoresetMode = self.metadata["autoreset_mode"]
-        self._terminates = self.problem.ends == "termination"
         self._everyone = np.arange(self.num_envs)
         self._seeds: list[int] = []
         self._noise: NoiseBatch | None = None
@@ -105,11 +95,10 @@ class FairVectorEnv(VectorEnv[Observation, Any, np.ndarray]):
         self._before: Playing | None = None
         """Before the last step."""
         self._over: Bools = np.zeros(self.num_envs, dtype=bool)
-        self._viewer: Viewer | None = None
 
     def reset(
-        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observation, dict[str, Any]]:
+        self, *, seed: int | Sequence[int | None] | None = None, options: Info | None = None
+    ) -> tuple[Observation, Info]:
         which = self._everyone
         if options is not None and "reset_mask" in options:
             which = np.flatnonzero(self._checked_mask(options["reset_mask"]))
@@ -119,21 +108,25 @@ class FairVectorEnv(VectorEnv[Observation, Any, np.ndarray]):
         self._over = self._is_over(self._now)
         return self._observe(self._now), self._info(fresh, which)
 
-    def step(self, actions: Any) -> tuple[Observation, Floats, Bools, Bools, dict[str, Any]]:
+    def step(self, actions: AnyAction) -> tuple[Observation, Floats, Bools, Bools, Info]:
         if self._now is None:
             raise ResetNeeded("call reset() before step(): no episode has begun")
         before = self._now
         now = self._proceed(before, self._checked(actions))
-        rewards, is_over = self._rewards(now), self._is_over(now)
-        infos: dict[str, Any] = {}
+        is_over = self._is_over(now)
+        rewards = cast(Floats, np.asarray(now.state.utilities, np.float32) if self.vector else now.outcome.reward)
+        infos: Info = {}
         if is_over.any():
             ended = np.flatnonzero(is_over)
             last = taken(now, ended)
             metrics = {"episode_metrics": episode_metrics(last.state, self._params)}
             if self._mode is AutoresetMode.SAME_STEP:
-                final = spread({"final_info": {**self._account(last), **metrics}}, ended, self.num_envs)
-                final_obs = as_objects(self._observe(last), ended, self.num_envs)
-                infos = {**final, "final_obs": final_obs, "_final_obs": is_over.copy()}
+                account = {**self._account(*last, self._present(last.state.world)), **metrics}
+                infos = spread({"final_info": account}, ended, self.num_envs)
+                infos |= {
+                    "final_obs": as_objects(self._observe(last), ended, self.num_envs),
+                    "_final_obs": is_over.copy(),
+                }
                 now = merged(now, (ended, self._begin(ended)))
             else:
                 infos = spread(metrics, ended, self.num_envs)
@@ -154,11 +147,7 @@ class FairVectorEnv(VectorEnv[Observation, Any, np.ndarray]):
             shown.append((self.problem, state, None if self.vector else judged.Z, world_before))
         if self.render_mode == "ansi":
             return tuple(as_text(*one[:3]) for one in shown)
-        self._viewer = self._viewer or Viewer()
-        return tuple(self._viewer.draw(as_scene(*one)) for one in shown)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_viewer": None}
+        return tuple(cast(Frame, self._drawn(as_scene(*one))) for one in shown)
 
     @property  # type: ignore[misc]
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
@@ -170,10 +159,7 @@ class FairVectorEnv(VectorEnv[Observation, Any, np.ndarray]):
         """The seeds of the environments."""
         return tuple(self._seeds)
 
-    def __copy__(self) -> Self:
-        return deepcopy(self)
-
-    def _proceed(self, before: Playing, actions: Any) -> Playing:
+    def _proceed(self, before: Playing, actions: AnyAction) -> Playing:
         assert self._noise is not None
         if not self._over.any():
             return self._played(self._noise.row(), before, actions)
@@ -193,19 +179,19 @@ class FairVectorEnv(VectorEnv[Observation, Any, np.ndarray]):
         if self.scenario.takes_batches:
             state = begin(noise, params)
         else:
-            worlds = _as_worlds([self.scenario.start(one) for one in noise])
+            worlds = as_objects([self.scenario.start(one) for one in noise])
             nothing, t = np.zeros((len(which), self.problem.n_agents)), np.zeros(len(which), np.int32)
             state = EpisodeState(t, worlds, empty_memory(params, (len(which),), np), nothing, nothing)
         return Playing(state, first_outcome(state, params))
 
-    def _played(self, noise: Floats, before: Playing, actions: Any) -> Playing:
+    def _played(self, noise: Floats, before: Playing, actions: AnyAction) -> Playing:
         was, params, scenario = before.state, self._params, self.scenario
         rows = chosen(actions, noise, params)
         if scenario.takes_batches:
             world, utilities = scenario.advance(noise, was.world, rows)
         else:
             steps = [scenario.advance(*one) for one in zip(noise, was.world, rows, strict=True)]
-            world, utilities = _as_worlds([world for world, _ in steps]), np.array([each for _, each in steps])
+            world, utilities = as_objects([world for world, _ in steps]), np.array([each for _, each in steps])
         state, who = received(was, world, utilities, params), self._present(was.world)
         return Playing(
             state, outcome(state, before.outcome.welfare, None if who is None else (who, before.outcome.Z), params)
@@ -217,35 +203,19 @@ class FairVectorEnv(VectorEnv[Observation, Any, np.ndarray]):
             seen = self.scenario.observe(state.world)
         else:
             seen = np.array([self.scenario.observe(world) for world in state.world])
-        if self.vector:
-            return np.asarray(seen, np.float32)
-        return cast(Observation, observation(seen, state.memory, self._params, now.outcome.Z))
+        return self._shown(seen, state, now.outcome)
 
-    def _present(self, world: Any) -> Array | None:
+    def _present(self, world: WorldState) -> Array | None:
         """Who takes part in each environment; None if all always do."""
         if self.scenario.takes_batches:
             return self.scenario.present(world)
         present = [self.scenario.present(one) for one in world]
         return None if present[0] is None else np.array(present)
 
-    def _rewards(self, now: Playing) -> Floats:
-        return cast(Floats, np.asarray(now.state.utilities, np.float32) if self.vector else now.outcome.reward)
-
     def _is_over(self, now: Playing) -> Bools:
         return cast(Bools, now.state.t >= self.problem.horizon)
 
-    def _account(self, now: Playing) -> dict[str, Any]:
-        state, judged = now
-        present = self._present(state.world)
-        of_memory = {"memory": judged.Z, "welfare_memory": judged.welfare, "welfare_true": judged.welfare_true}
-        return {
-            "utilities": state.utilities,
-            "cumulative": state.cumulative,
-            **({} if self.vector else of_memory),
-            **({} if present is None else {"present": present}),
-        }
-
-    def _checked(self, actions: Any) -> NDArray[np.integer]:
+    def _checked(self, actions: AnyAction) -> NDArray[np.integer]:
         if self._n_actions is None or np.ndim(actions) == 2:
             return served_by(actions, self.problem, (self.num_envs,))
         chosen = np.asarray(actions)
@@ -257,9 +227,8 @@ class FairVectorEnv(VectorEnv[Observation, Any, np.ndarray]):
             )
         return chosen
 
-    def _info(self, now: Playing, which: Ints) -> dict[str, Any]:
-        info = {name: value.copy() for name, value in self._account(now).items()}
-        return spread(info, which, self.num_envs)
+    def _info(self, now: Playing, which: Ints) -> Info:
+        return spread(self._account(*now, self._present(now.state.world)), which, self.num_envs)
 
     def _seed(self, seed: int | Sequence[int | None] | None, which: Ints) -> None:
         if seed is None or isinstance(seed, int | np.integer):
@@ -278,17 +247,9 @@ class FairVectorEnv(VectorEnv[Observation, Any, np.ndarray]):
                 generator, self._seeds[i] = seeding.np_random(seeds[i])
                 self._noise.reseed(i, generator)
 
-    def _checked_mask(self, mask: Any) -> Bools:
+    def _checked_mask(self, mask: object) -> Bools:
         if not (isinstance(mask, np.ndarray) and mask.dtype == bool and mask.shape == (self.num_envs,) and mask.any()):
             raise ValueError(
                 f"reset_mask must be a boolean array of shape ({self.num_envs},) with at least one True, got {mask!r}"
             )
         return mask
-
-
-def _as_worlds(worlds: Sequence[Any]) -> NDArray[np.object_]:
-    """States of a scenario in an array, so that they are selected and replaced as other rows are."""
-    rows = np.empty(len(worlds), dtype=object)
-    for i, world in enumerate(worlds):
-        rows[i] = world
-    return rows

@@ -14,7 +14,7 @@ from bygones._arrays import Array, Floats, namespace
 from bygones.envs.scenario import MOST_ACTIONS
 
 Control = Literal["go", "moves"]
-"""What is decided of each agent: whether it goes for what it wants, or in which direction it moves."""
+"""The decision about each agent: whether it goes to its goal, or in which direction it moves."""
 
 DIRECTIONS = np.array([[0, 0], [-1, 0], [1, 0], [0, -1], [0, 1]])
 
@@ -25,11 +25,13 @@ def check_joint(n_agents: int, control: Control) -> None:
     """Refuses more agents than all of whose choices together can be listed."""
     if _CHOICES[control] ** n_agents > MOST_ACTIONS:
         most = max(n for n in range(1, 20) if _CHOICES[control] ** n <= MOST_ACTIONS)
-        raise ValueError(f"control {control!r} lists what all agents do: n must be at most {most}, got {n_agents}")
+        raise ValueError(
+            f"control {control!r} lists the moves of all agents together: n must be at most {most}, got {n_agents}"
+        )
 
 
 def joint(n_agents: int, control: Control) -> Floats:
-    """One row for each combination of what the agents do, in lexicographic order."""
+    """One row for each combination of the agents' moves, in lexicographic order."""
     return np.array(list(itertools.product(range(_CHOICES[control]), repeat=n_agents)), float)
 
 
@@ -68,8 +70,8 @@ def past_others(places: Array, goals: Array, lots: Array, side: int) -> Array:
 def walked(places: Array, directions: Array, side: int) -> Array:
     """Where agents are after a step, one after the other.
 
-    An agent stays where it is if its step leads off the grid, or to a cell in which somebody was before the step or to
-    which somebody has come in it.
+    An agent stays where it is if its step leads off the grid, or to a cell in which someone was before the step or to
+    which someone has come in it.
     """
     xp = namespace(places)
     wanted, is_free = _next(places, directions), _is_free(places, directions, side)

@@ -19,12 +19,12 @@ import pyarrow as pa
 
 from bygones import __version__
 from bygones._files import replacing
+from bygones._locks import locked
 from bygones.leaderboard import players
 from bygones.leaderboard.entries import MEMORIES, NONE, BoardEntry
 from bygones.leaderboard.matches import Score, played
 from bygones.leaderboard.rule_players import RULES
 from bygones.learn.backends import has_accelerator
-from bygones.learn.locks import locked
 from bygones.paper import parquet
 from bygones.paper.provenance import here
 

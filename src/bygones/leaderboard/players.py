@@ -32,7 +32,7 @@ def check_players(players: tuple[str, ...]) -> None:
                 f"player must be one of {', '.join(names())}, where {WELFARE} may follow the name of a learner, "
                 f"got {player!r}"
             )
-        if player.endswith(WELFARE) and not learners.LEARNERS[_learner(player).name].uses_reward:
+        if player.endswith(WELFARE) and _learner(player).name in learners.WITHOUT_REWARD:
             learner = player.removesuffix(WELFARE)
             raise ValueError(f"player {player} would be {learner} once more, which does not learn from the reward")
 

@@ -1,7 +1,7 @@
-"""Learning to allocate: PPO as one pure function, and what it has learned.
+"""Learning to allocate: PPO as one pure function, and trained policies.
 
-The names below are looked up where they live when they are first used, so that the settings of a run can be read
-without JAX.
+The names below are looked up where they live when they are first used, so the settings of a run can be read without
+JAX.
 """
 
 from typing import TYPE_CHECKING

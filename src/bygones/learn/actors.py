@@ -1,11 +1,11 @@
-"""A kind of policy: what its networks make of an observation, and how that becomes an action.
+"""A kind of policy: how its networks score an observation, and how scores become an action.
 
 PPO is one algorithm for all kinds. It asks an actor for scores, draws an action from scores and noise, and asks how
 likely that action was. `Subsets` is the paper's: a network with one logit per subset of k agents, of which there must
 be few. `Rankings` (`symmetric.py`) scores agents, however many there are.
 
 An actor is hashable and part of the compiled program; its weights are in `Networks`. Leading axes are a batch. Scores,
-values and best actions are computed by NumPy and JAX alike, so that a saved policy plays without JAX.
+values and best actions are computed by NumPy and JAX alike, so a saved policy plays without JAX.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SameArray: TypeAlias = Any
 
 
 class Actor(Protocol):
-    """What the learner asks of a kind of policy."""
+    """The interface of a kind of policy."""
 
     @property
     def n_scores(self) -> int:
@@ -39,19 +39,19 @@ class Actor(Protocol):
         """The networks before training."""
 
     def scores(self, networks: Networks, observations: Array, matvec: bool = True) -> SameArray:
-        """What an action is drawn from; `matvec` as of `networks.apply`."""
+        """The scores an action is drawn from; `matvec` as of `networks.apply`."""
 
     def value(self, networks: Networks, observations: Array) -> SameArray:
         """The estimate of the discounted rewards to come."""
 
     def best(self, scores: Array) -> SameArray:
-        """The most probable action. With Gumbel noise added to the scores it is a draw."""
+        """The greedy action. With Gumbel noise added to the scores it is a draw."""
 
     def log_prob(self, scores: Array, actions: Array) -> SameArray:
         """The logarithm of the probability with which these actions are drawn."""
 
     def entropy(self, scores: Array, actions: Array) -> SameArray:
-        """The entropy of the draw, or a number whose mean over drawn actions is the entropy."""
+        """The entropy of the draw, or a number whose mean over sampled actions is the entropy."""
 
 
 @dataclass(frozen=True)
@@ -96,16 +96,15 @@ def actor_of(settings: Settings, problem: FairProblem) -> Actor:
     Raises:
         ValueError: the learner has no policy that can play it.
     """
-    actor: Actor = learners.found(learners.LEARNERS[settings.learner].acts)(settings, problem)
-    return actor
+    return learners.acts(settings.learner)(settings, problem)
 
 
 def plain_actor(settings: Settings, problem: FairProblem) -> Actor:
     """The kind of policy that these settings name, for a problem.
 
     Raises:
-        ValueError: the policy is an MLP, and there are too many subsets of agents for it; or it is symmetric, and
-            every agent is observed on a scale of its own, or the actions are not to serve some of the agents.
+        ValueError: the policy is an MLP, and there are too many subsets of agents for it; or it is symmetric, and every
+            agent is observed on another scale, or actions do not serve agents.
     """
     check_solvable(settings.policy, problem)
     scenario = problem.scenario
@@ -115,7 +114,13 @@ def plain_actor(settings: Settings, problem: FairProblem) -> Actor:
         assert scenario.n_served is not None
         seen = (len(scenario.features), len(scenario.shared))
         return Rankings(problem.n_agents, scenario.n_served, *alike, *seen)
-    return Subsets(problem.observation_size, scenario.n_actions, settings.hidden)
+    return mlp(settings, problem)
+
+
+def mlp(settings: Settings, problem: FairProblem) -> Subsets:
+    """The MLP for a problem; refused if there are too many actions for one output each."""
+    check_solvable("mlp", problem)
+    return Subsets(problem.observation_size, problem.scenario.n_actions, settings.hidden)
 
 
 def _log_softmax(scores: SameArray) -> Array:

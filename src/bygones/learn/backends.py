@@ -24,7 +24,7 @@ from bygones.learn.runs import SEGMENT, RunProgress, TrainResult, Watch, digest,
 AnyRunT = TypeVar("AnyRunT", bound=AnyRun)
 
 Trainer = Callable[[Sequence[AnyRunT], Watch], list[TrainResult]]
-"""Trains some runs together and reports their progress. It is pickled; `learner` unless the caller says otherwise."""
+"""Trains some runs together and reports their progress. It is pickled; `learner` by default."""
 
 MOST_IN_A_BATCH = 1000
 """Runs in one batch on an accelerator, by default: the paper's whole grid."""
@@ -79,7 +79,7 @@ def train_many(
 
 
 def cache_compilations(folder: Path | str | None = None) -> None:
-    """Keeps compiled programs on disk, so that the next process need not compile them again.
+    """Keeps compiled programs on disk, so the next process need not compile them again.
 
     Args:
         folder: by default the one in JAX's own setting (`JAX_COMPILATION_CACHE_DIR`), else one in the user's cache.
@@ -92,7 +92,7 @@ def cache_compilations(folder: Path | str | None = None) -> None:
 
 
 def learner(runs: Sequence[AnyRun], progress: Watch, evaluation_episodes: int = 0) -> list[TrainResult]:
-    """Trains runs of one program; on an accelerator always as a batch, so that a lone run is no exception."""
+    """Trains runs of one program; on an accelerator always as a batch, even a single run."""
     cache_compilations()
     batched = len(runs) > 1 or has_accelerator()
     return train_batch(runs, progress=progress, batched=batched, evaluation_episodes=evaluation_episodes)
@@ -114,8 +114,8 @@ def in_processes(
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(config.jax_persistent_cache_min_compile_time_secs),
     }
     found = processes.in_processes(
-        _train_one,
-        [(position, run, trainer) for position, run in enumerate(runs)],
+        _train_some,
+        [((position,), [run], trainer) for position, run in enumerate(runs)],
         lambda _, news: progress(news),
         workers=workers,
         environment={**processes.one_core(), **(kept if cache else {})},
@@ -130,14 +130,14 @@ def in_batches(
 ) -> Generator[Finished]:
     """Batch after batch in this process, each a program on its accelerator."""
     for positions in batches(runs, most):
-        yield _train_some(positions, [runs[position] for position in positions], trainer, progress)
+        yield _train_some(progress, positions, [runs[position] for position in positions], trainer)
 
 
 def on_ray(
     runs: Sequence[AnyRunT], progress: Watch, *, address: str | None = None, trainer: Trainer[AnyRunT] = learner
 ) -> Generator[Finished]:
     """One run per task of a Ray cluster, or of Ray on this machine without an address; lost tasks are run again."""
-    tasks = [(position, run, trainer) for position, run in enumerate(runs)]
+    tasks = [((position,), [run], trainer) for position, run in enumerate(runs)]
     reached = [0] * len(runs)
 
     def pass_on(news: RunProgress) -> None:
@@ -147,7 +147,7 @@ def on_ray(
             reached[position] = news.steps
             progress(news)
 
-    found = ray_tasks.in_tasks(_train_one, tasks, pass_on, address=address, environment=processes.one_core())
+    found = ray_tasks.in_tasks(_train_some, tasks, pass_on, address=address, environment=processes.one_core())
     with closing(found):
         for finished in found:
             pass_on(_news_of_end(finished, reached))
@@ -155,7 +155,7 @@ def on_ray(
 
 
 def batches(runs: Sequence[AnyRun], most: int = MOST_IN_A_BATCH) -> list[tuple[int, ...]]:
-    """Positions of the runs, grouped so that the runs of a group can be one program, at most `most` in a group.
+    """Positions of the runs, in groups of runs that can be one program, at most `most` in a group.
 
     The runs of a group are of equal length too, or short ones would wait for long ones.
     """
@@ -179,11 +179,7 @@ def _resuming(
     return train_batch(runs, progress=progress, checkpoint=checkpoint, **options)
 
 
-def _train_one(progress: Watch, position: int, run: AnyRun, trainer: Trainer[Any]) -> Finished:
-    return _train_some((position,), [run], trainer, progress)
-
-
-def _train_some(positions: tuple[int, ...], runs: Sequence[AnyRun], trainer: Trainer[Any], progress: Watch) -> Finished:
+def _train_some(progress: Watch, positions: tuple[int, ...], runs: Sequence[AnyRun], trainer: Trainer[Any]) -> Finished:
     """Trains some of the runs; the trainer counts them from 0, the caller by these positions."""
     started = time.monotonic()
     results = trainer(runs, lambda news: progress(news._replace(runs=tuple(positions[i] for i in news.runs))))

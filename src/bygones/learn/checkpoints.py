@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bygones._files import replacing, sync_folder
-from bygones.learn.locks import locked
+from bygones._locks import locked
 
 _LOG = logging.getLogger(__name__)
 _MARK = b"sha256 "
@@ -43,7 +43,7 @@ class Checkpoint(NamedTuple):
 
 
 class DamagedError(ValueError):
-    """The content of a checkpoint is not what was written."""
+    """The content of a checkpoint has changed since it was written."""
 
 
 @contextmanager
@@ -65,7 +65,7 @@ def save(path: Path, runs: str, checkpoint: Checkpoint) -> None:
     Args:
         path: the file.
         runs: the name of the runs, without which they are not resumed.
-        checkpoint: what to save.
+        checkpoint: the runs to save.
     """
     unfinished = path.with_name(path.name + ".part")
     with replacing(unfinished) as file:

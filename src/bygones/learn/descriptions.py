@@ -1,8 +1,8 @@
-"""What a run learns: the problem that its settings describe, or any other, and how that one is written down.
+"""The problem of a run: the one that its settings describe, or any other, and how it is written down.
 
 A description is plain names and numbers. It tells problems apart, and where every part is bygones' own the problem can
 be rebuilt from it. Nothing in it is executed: a memory, welfare function or needs from elsewhere is only named there.
-JAX is imported only for those, so that a saved policy can be read without it.
+JAX is imported only for these, so a saved policy can be read without it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from bygones import memory, welfare
 from bygones._arrays import check_one_of
 from bygones.envs import catalogue, needs
-from bygones.envs.problem import FairProblem
+from bygones.envs.problem import PLAIN, FairProblem
 from bygones.envs.scenario import Scenario
 from bygones.envs.scenarios.allocation import Allocation
 from bygones.learn.settings import Settings
@@ -29,24 +29,13 @@ from bygones.memory import Memory
 
 Description: TypeAlias = dict[str, Any]
 
-_PLAIN = (
-    "weight",
-    "observation_scale",
-    "fixed_scale",
-    "observe_memory",
-    "observe_denominator",
-    "ends",
-    "shaping_discount",
-)
-"""The fields of a problem that are names and numbers already."""
-
 
 @dataclass(frozen=True)
 class Run:
     """One training: the learner's settings, and a problem if it is not the one that the settings describe.
 
-    With a problem of its own, a run takes only the learner's part of the settings: its gamma, welfare, number of agents
-    and all else that describes a problem are not used.
+    With its own problem, a run takes only the learner's part of the settings: its gamma, welfare, number of agents and
+    all else that describes a problem are not used.
 
     Raises:
         ValueError: no episode would end within `total_steps`.
@@ -64,7 +53,7 @@ class Run:
 
     @property
     def problem(self) -> FairProblem:
-        """What is learned."""
+        """The problem to learn."""
         return self.settings.problem() if self.custom_problem is None else self.custom_problem
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,7 +61,7 @@ class Run:
         return self._with_problem(self.settings.to_dict())
 
     def distinction(self) -> dict[str, Any]:
-        """What tells this run from others, as plain names and numbers; see `Settings.distinction`."""
+        """The differences of this run from others, as plain names and numbers; see `Settings.distinction`."""
         return self._with_problem(self.settings.distinction())
 
     def _with_problem(self, settings: dict[str, Any]) -> dict[str, Any]:
@@ -90,7 +79,7 @@ def as_run(run: AnyRun, problem: FairProblem | None = None) -> Run:
     if isinstance(run, Settings):
         return Run(run, problem)
     if problem is not None:
-        raise ValueError(f"give a problem once: as problem= beside Settings, got it beside {type(run).__name__}")
+        raise ValueError(f"give a problem once: as problem= with Settings, got it with {type(run).__name__}")
     if isinstance(run, FairProblem):
         return Run(custom_problem=run)
     if not isinstance(run, Run):
@@ -99,7 +88,7 @@ def as_run(run: AnyRun, problem: FairProblem | None = None) -> Run:
 
 
 def check_registered(problem: FairProblem) -> None:
-    """Refuses a problem with parts of which JAX does not know what they are made of."""
+    """Refuses a problem with parts whose structure JAX does not know."""
     _flattened("memory", problem.memory)
     if hasattr(problem.scenario, "needs"):
         _flattened("needs", problem.scenario.needs)
@@ -111,16 +100,16 @@ def description(problem: FairProblem) -> Description:
     parts: Description = {"memory": _memory(problem.memory), "welfare": _welfare(problem)}
     if isinstance(scenario, Allocation):
         parts["needs"] = _needs(scenario.needs)
-    plain = {name: getattr(problem, name) for name in _PLAIN}
+    plain = {name: getattr(problem, name) for name in PLAIN}
     described = {**plain, **parts, "scenario": _scenario(scenario)}
-    return cast(Description, json.loads(json.dumps(described, default=_as_plain)))
+    return cast(Description, json.loads(json.dumps(described, default=lambda value: np.asarray(value).tolist())))
 
 
 class ForeignPartsError(ValueError):
-    """Parts of a problem are not bygones' own, so that a description does not say all about them.
+    """Parts of a problem are not bygones' own, and a description does not hold all of them.
 
     Attributes:
-        parts: their descriptions, by what they are, such as `scenario`.
+        parts: their descriptions, by kind, such as `scenario`.
     """
 
     def __init__(self, message: str, parts: Mapping[str, Description]) -> None:
@@ -161,7 +150,7 @@ def rebuilt(described: Description, scenario: Scenario | None = None) -> FairPro
 
     Raises:
         ForeignPartsError: a part is not bygones' own.
-        ValueError: a part says something that bygones does not accept.
+        ValueError: a part has a value that bygones does not accept.
         MALFORMED: this is no description.
     """
     names = [name for name in ("memory", "welfare", "needs", "scenario") if name in described]
@@ -174,14 +163,14 @@ def rebuilt(described: Description, scenario: Scenario | None = None) -> FairPro
     if scenario is None:
         it = described["scenario"]
         own = {"needs": _rebuilt(needs, described["needs"])} if "needs" in described else {}
-        # A file may name anything, and only what people write themselves is imported.
+        # A file may name anything, and only names that people type are imported.
         check_one_of("scenario", it["kind"], catalogue.names())
         scenario = catalogue.made(it["kind"], {**it["numbers"], **own})
     return FairProblem(
         scenario,
         memory=_rebuilt(memory, described["memory"]),
         welfare=welfare.named(described["welfare"]["kind"], **described["welfare"]["numbers"]),
-        **{name: described[name] for name in _PLAIN if name in described},
+        **{name: described[name] for name in PLAIN if name in described},
     )
 
 
@@ -216,7 +205,7 @@ def _needs(it: Any) -> Description:
 
 def _scenario(it: Scenario) -> Description:
     name = catalogue.name_of(it)
-    # Needs have a description of their own.
+    # Needs have their own description.
     is_paper = isinstance(it, Allocation)
     numbers = {"horizon": it.horizon, "n_resources": it.n_served} if is_paper else it.arguments()
     if name is None:
@@ -230,7 +219,7 @@ def _welfare(problem: FairProblem) -> Description:
     numbers = dict(judge.parameters)
     if getattr(judge, "function", None) is None:
         return {"kind": judge.name, "numbers": numbers}
-    # Functions may share a name, as lambdas do; what they make of two vectors tells them apart.
+    # Functions may share a name, as lambdas do; their values for two vectors tell them apart.
     ramp = np.linspace(0.1, 1.0, problem.n_agents)
     values = [float(f"{float(judge(Z)):.6g}") for Z in (ramp, 7 * ramp[::-1] ** 2)]
     return {**_foreign("welfare", judge), "kind": judge.name, "numbers": numbers, "values": values}
@@ -259,7 +248,7 @@ def _flattened(name: str, it: object) -> tuple[list[Any], str]:
 
 
 def _rebuilt(module: ModuleType, described: Description) -> Any:
-    # A file may name anything, and only what has a public name there is made.
+    # A file may name anything, and only parts with public names there are made.
     made = [name for name, it in vars(module).items() if isinstance(it, type) and not name.startswith("_")]
     check_one_of("kind", described["kind"], made)
     kind = getattr(module, described["kind"])
@@ -270,8 +259,3 @@ def _rebuilt_number(module: ModuleType, value: Any) -> Any:
     if isinstance(value, dict):
         return _rebuilt(module, value)
     return np.array(value, float) if isinstance(value, list) else value
-
-
-def _as_plain(value: np.ndarray) -> Any:
-    """Arrays and NumPy's numbers as lists and numbers."""
-    return np.asarray(value).tolist()

@@ -7,40 +7,43 @@ $$ L = \mathbb{E}\,\mathrm{huber}\bigl(Q(s_t, a_t) - r_t - \gamma \max_a \bar Q(
 where $\bar Q$ is a copy of $Q$ from some time ago, and nothing follows a state in which the episode has terminated. In
 training the action is the best one, or any at random with a probability that falls linearly from 1.
 
-A state is a state of the world and a memory, and what happens in the world does not depend on the memory. So a
-transition tells what would have happened with any other memory $Z$ as well: the same utilities, and with them another
-reward and another memory afterwards. With `counterfactuals`, every transition is also learned from with so many
-memories of other steps. That is FairQCM (Alamdari, Klassen, Toro Icarte and McIlraith 2024, "Remembering to Be Fair").
+A state is a state of the world and a memory, and the world does not depend on the memory. So a transition shows the
+outcome with any other memory $Z$ as well: the same utilities, and with them another reward and another memory
+afterwards. With `counterfactuals`, every transition is also learned from with so many memories of other steps. That is
+FairQCM (Alamdari, Klassen, Toro Icarte and McIlraith 2024, "Remembering to Be Fair").
 """
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from bygones.envs.functional import Environment
+from bygones.envs.functional import Environment, EnvParams, Noise, State
 from bygones.learn import iterations
 from bygones.learn.greedy import Greedy
-from bygones.learn.iterations import Adam, CurvePoint, Numbers, RunState, Shape, Steps, adam_step, clip_by_norm
+from bygones.learn.iterations import Adam, Numbers, RunState, Shape, Steps, adam_step, clip_by_norm
 from bygones.learn.networks import Networks, apply
 from bygones.learn.normalisation import Normaliser, having_seen, normalised
+from bygones.learn.programs import Tree
 from bygones.learn.rollouts import restarted
 from bygones.learn.settings import Settings
+from bygones.memory.contract import AnyState
 
 
 class Moves(NamedTuple):
     """Steps between two states of the environment, along the first axis."""
 
-    before: Any
+    before: State
     actions: jax.Array
-    after: Any
+    after: State
 
 
 class Batch(NamedTuple):
-    """What an update learns from."""
+    """The transitions of an update."""
 
     observations: jax.Array
     actions: jax.Array
@@ -51,11 +54,11 @@ class Batch(NamedTuple):
 
 
 class Learning(NamedTuple):
-    """What changes from update to update."""
+    """The state that changes from update to update."""
 
     networks: Networks
     adam: Adam
-    state: Any
+    state: State
     normaliser: Normaliser | None
     kept: Moves
     steps: jax.Array
@@ -63,7 +66,7 @@ class Learning(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DQN:
+class DQN(iterations.Learner):
     """DQN; the arguments are settings of the same names."""
 
     replay_size: int
@@ -84,16 +87,9 @@ class DQN:
                 f"replay_size must be a multiple of update_every ({every}) and at least batch_size "
                 f"({settings.batch_size}), got {size}"
             )
-        return cls(
-            size,
-            every,
-            settings.target_every,
-            settings.exploration_share,
-            settings.exploration_end,
-            settings.counterfactuals,
-        )
+        return cls(**{each.name: getattr(settings, each.name) for each in dataclasses.fields(cls)})
 
-    def begin(self, key: jax.Array, networks: Networks, params: Any, shape: Shape) -> RunState:
+    def begin(self, key: jax.Array, networks: Networks, params: EnvParams, shape: Shape) -> RunState:
         begun = iterations.begin(key, networks, params, shape)
         state, action = begun.environment, jnp.zeros((), jnp.int32)
         nothing = jax.tree.map(
@@ -102,7 +98,7 @@ class DQN:
         )
         return begun._replace(kept=nothing)
 
-    def iterate(self, state: RunState, params: Any, numbers: Numbers, shape: Shape) -> tuple[RunState, CurvePoint]:
+    def iterate(self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape) -> iterations.Iteration:
         """Steps and updates in turns: some steps, then one update."""
         env, every = shape.environment, self.update_every
         turns = shape.rollout_steps // every
@@ -122,7 +118,7 @@ class DQN:
             state.rollouts * shape.rollout_steps,
         )
 
-        def turn(now: Learning, drawn: Any) -> tuple[Learning, tuple[Moves, jax.Array]]:
+        def turn(now: Learning, drawn: Tree) -> tuple[Learning, tuple[Moves, jax.Array]]:
             (noise, gumbel), key = drawn
             now, moves = self.explored(now, noise, gumbel, params, numbers, shape)
             now, loss = self.updated(now, key, params, numbers, shape)
@@ -139,14 +135,14 @@ class DQN:
         return iterations.settle(state, onward._replace(kept=end.kept), curve, end.networks, end.adam, both, numbers)
 
     def explored(
-        self, now: Learning, noise: Any, gumbel: jax.Array, params: Any, numbers: Numbers, shape: Shape
+        self, now: Learning, noise: Noise, gumbel: jax.Array, params: EnvParams, numbers: Numbers, shape: Shape
     ) -> tuple[Learning, Moves]:
         """Some steps, which are kept in place of the oldest."""
         env, actor = shape.environment, shape.actor
         assert isinstance(actor, Greedy)
         epsilon = self.exploration(now.steps / (numbers.rollouts * shape.rollout_steps))
 
-        def step(carry: tuple[Any, Normaliser | None], drawn: tuple[Any, jax.Array]) -> tuple[Any, Moves]:
+        def step(carry: tuple[State, Normaliser | None], drawn: tuple[Noise, jax.Array]) -> tuple[Tree, Moves]:
             (state, normaliser), (noise, gumbel) = carry, drawn
             values = apply(now.networks.policy, normalised(env.observe(state, params), normaliser), shape.matvec)
             action = jnp.asarray(actor.best(actor.log_chances(values, epsilon) + gumbel))
@@ -165,7 +161,7 @@ class DQN:
         return jnp.maximum(1 - (1 - self.exploration_end) * done / self.exploration_share, self.exploration_end)
 
     def updated(
-        self, now: Learning, key: jax.Array, params: Any, numbers: Numbers, shape: Shape
+        self, now: Learning, key: jax.Array, params: EnvParams, numbers: Numbers, shape: Shape
     ) -> tuple[Learning, jax.Array]:
         """One step of Adam, once a batch is there, and a new copy for the targets if it is time; also the loss."""
         drawn = self.batch(now.kept, now.steps, now.normaliser, key, params, shape)
@@ -178,7 +174,13 @@ class DQN:
         return now._replace(networks=networks._replace(value=target), adam=adam), loss
 
     def batch(
-        self, kept: Moves, steps: jax.Array, normaliser: Normaliser | None, key: jax.Array, params: Any, shape: Shape
+        self,
+        kept: Moves,
+        steps: jax.Array,
+        normaliser: Normaliser | None,
+        key: jax.Array,
+        params: EnvParams,
+        shape: Shape,
     ) -> Batch:
         """Transitions at random, each followed by the same with other memories."""
         env, size, others = shape.environment, shape.batch_size, self.counterfactuals
@@ -189,7 +191,7 @@ class DQN:
             memories = jax.tree.map(lambda leaf: leaf[chosen.reshape(-1)], kept.before.memory)
             moves = jax.vmap(with_memory, in_axes=(0, 0, None, None))(moves, memories, params, env)
 
-        def show(state: Any) -> jax.Array:
+        def show(state: State) -> jax.Array:
             return normalised(jax.vmap(env.observe, in_axes=(0, None))(state, params), normaliser)
 
         return Batch(
@@ -201,13 +203,13 @@ class DQN:
         )
 
 
-def rewards_of(moves: Moves, params: Any, env: Environment) -> jax.Array:
+def rewards_of(moves: Moves, params: EnvParams, env: Environment) -> jax.Array:
     """The reward of each step."""
     rewards: jax.Array = jax.vmap(env.reward, in_axes=(0, 0, 0, None))(moves.before, moves.actions, moves.after, params)
     return rewards
 
 
-def with_memory(move: Moves, memory: Any, params: Any, env: Environment) -> Moves:
+def with_memory(move: Moves, memory: AnyState, params: EnvParams, env: Environment) -> Moves:
     """A step as it would have been with another memory before it."""
     utilities = env.utilities(move.before, move.actions, move.after, params)
     after = params.memory.advance(memory, utilities)
@@ -223,6 +225,6 @@ def loss_of(networks: Networks, batch: Batch, numbers: Numbers) -> jax.Array:
 
 
 def targets_of(networks: Networks, batch: Batch, numbers: Numbers) -> jax.Array:
-    """What the values of the actions should be: the reward, and the best that can follow."""
+    """The targets of the values of actions: the reward, and the best value that can follow."""
     following = apply(networks.value, batch.reached).max(axis=-1)
     return batch.rewards + jnp.where(batch.terminated, 0.0, numbers.discount * following)

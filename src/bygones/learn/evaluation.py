@@ -2,7 +2,7 @@
 
 The worlds of an evaluation depend on its seed only: policies trained by bygones, policies learned elsewhere and rules
 all meet the same needs. A trained policy is compiled together with the environment, and many can be played at once. Any
-other is asked at every step what to do, in the same compiled environment.
+other is asked for an action at every step, in the same compiled environment.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from bygones._arrays import Array, Floats, check_count
-from bygones.envs.functional import Environment, FunctionalEnv, Noise, Numbers, State, StepNoise, arrays_of
+from bygones.envs.functional import Environment, EnvParams, Noise, State, StepNoise, arrays_of
 from bygones.envs.problem import FairProblem
 from bygones.learn.actors import Actor, actor_of
 from bygones.learn.descriptions import check_registered
@@ -39,7 +39,7 @@ class Predicts(Protocol):
     def predict(
         self, observation: Array, state: Any = None, episode_start: Any = None, deterministic: bool = False
     ) -> tuple[np.ndarray, Any]:
-        """The actions, and what a recurrent policy remembers."""
+        """The actions, and the state of a recurrent policy."""
 
 
 Predict: TypeAlias = Callable[..., tuple[np.ndarray, Any]]
@@ -47,11 +47,11 @@ Predict: TypeAlias = Callable[..., tuple[np.ndarray, Any]]
 
 
 class Evaluation(NamedTuple):
-    """What a policy came to.
+    """The results of a policy.
 
-    The metrics are those of training: `gini`, `welfare` (of the true utilities), `utility_per_step`, `utility_least`
-    and `utility_most` (per step, of the agents who received least and most) and `welfare_memory` (of what is remembered
-    at the end).
+    The metrics are the same as in training: `gini`, `welfare` (of the true utilities), `utility_per_step`,
+    `utility_least` and `utility_most` (per step, of the agents who received least and most) and `welfare_memory` (of
+    the memory at the end).
     """
 
     mean: dict[str, float]
@@ -61,13 +61,13 @@ class Evaluation(NamedTuple):
 
 
 class Played(NamedTuple):
-    """What a trained policy came to in the same worlds, played in two ways: each metric, averaged over episodes."""
+    """The results of a trained policy in the same worlds, played in two ways: each metric, averaged over episodes."""
 
     episodes: int
     sampled: dict[str, float]
     """With actions sampled from the policy, as in training."""
     deterministic: dict[str, float]
-    """With the most probable action at every step."""
+    """With greedy actions, the most probable at every step."""
 
 
 def evaluate(
@@ -84,19 +84,19 @@ def evaluate(
         policy: a `TrainedPolicy`, anything else with Stable-Baselines3's `predict`, or a function like it. It is called
             with the observations of all episodes, one row each, and returns one action per row or one for all: the
             number of a subset of agents, or the k agents themselves.
-        problem: what to play; by default the problem that the policy was trained on.
+        problem: the problem to play; by default the one that the policy was trained on.
         episodes: how many episodes to play.
         seed: of the worlds, which are equal for equal seeds whatever the policy, and of a `TrainedPolicy`'s draws.
-        deterministic: whether the policy takes its most probable action instead of sampling one.
+        deterministic: whether the policy is greedy: it takes its most probable action instead of sampling one.
     """
     if problem is None:
         if not isinstance(policy, TrainedPolicy):
             raise ValueError("problem must be given: only a TrainedPolicy knows the problem it was trained on")
         problem = policy.problem
     check_registered(problem)
-    worlds = Worlds(check_count("seed", seed, 0), check_count("episodes", episodes), FunctionalEnv.of(problem))
+    worlds = Worlds(check_count("seed", seed, 0), check_count("episodes", episodes), Environment.of(problem))
     if isinstance(policy, TrainedPolicy):
-        # What does not fit the problem is refused here, by name, and not by the compiler.
+        # A policy that does not fit the problem is refused here, by name, and not by the compiler.
         policy.predict(np.zeros(problem.observation_size), n_resources=problem.scenario.n_served)
         player = Player(worlds.environment, actor_of(policy.settings, problem), episodes, samples=(not deterministic,))
         numbers = arrays_of(problem, policy.settings.policy == "mlp")
@@ -116,28 +116,26 @@ def played(
     batched: bool | None = None,
     precision: str = "highest",
 ) -> list[Played]:
-    """What trained policies come to on the problems and with the seeds that they were trained with.
+    """The results of trained policies on the problems and with the seeds that they were trained with.
 
     Args:
         policies: of one shape, as the runs of a `train_batch`.
-        episodes: how many episodes each policy plays, both with sampled and with the most probable actions.
+        episodes: how many episodes each policy plays, both with sampled and with greedy actions.
         batched: whether they are one batched program; by default yes if there are several.
         precision: of matrix products, as in training.
     """
     problems = [policy.problem for policy in policies]
     batched = len(policies) > 1 if batched is None else batched
     players = {
-        Player(FunctionalEnv.of(problem), actor_of(policy.settings, problem), episodes, (True, False), precision)
+        Player(Environment.of(problem), actor_of(policy.settings, problem), episodes, (True, False), precision)
         for policy, problem in zip(policies, problems, strict=True)
     }
     if len(players) != 1:
-        raise ValueError("policies must be of one shape to be played together: play those of other sizes on their own")
+        raise ValueError("policies must be of one shape to be played together: play other sizes separately")
     (player,) = players
     check_count("episodes", episodes)
     seeds = [policy.settings.seed for policy in policies]
-    environment = player.environment
-    assert isinstance(environment, FunctionalEnv)
-    worlds = [Worlds(seed, episodes, environment) for seed in dict.fromkeys(seeds)]
+    worlds = [Worlds(seed, episodes, player.environment) for seed in dict.fromkeys(seeds)]
     parts = [
         (policy.networks, policy.normaliser, arrays_of(problem, policy.settings.policy == "mlp"))
         for policy, problem in zip(policies, problems, strict=True)
@@ -145,13 +143,16 @@ def played(
     horizon = max(problem.horizon for problem in problems)
     metrics = _compiled(player, batched).play(stacked(parts, batched), worlds, seeds if batched else seeds[0], horizon)
     rows = [row(metrics, i) if batched else metrics for i in range(len(policies))]
-    return [Played(episodes, *(_means(each, way) for way in (0, 1))) for each in rows]
+    return [
+        Played(episodes, *({name: float(values[way].mean()) for name, values in each.items()} for way in (0, 1)))
+        for each in rows
+    ]
 
 
 class Worlds:
-    """What happens in the episodes of a seed, whatever the policy: the noise of their starts and of their steps."""
+    """The noise in the episodes of a seed, of their starts and of their steps; it does not depend on the policy."""
 
-    def __init__(self, seed: int, episodes: int, environment: FunctionalEnv) -> None:
+    def __init__(self, seed: int, episodes: int, environment: Environment) -> None:
         self.seed, self.episodes, self.environment = seed, episodes, environment
         self._generator = np.random.default_rng(np.random.SeedSequence(seed).spawn(1)[0])
 
@@ -168,7 +169,7 @@ class Worlds:
 
 
 class Player(NamedTuple):
-    """What is fixed when the program that plays a policy is compiled."""
+    """The constants of a compiled program that plays a policy."""
 
     environment: Environment
     actor: Actor
@@ -190,7 +191,7 @@ class _Program(NamedTuple):
 
         Args:
             parts: networks, normaliser and the problem's numbers.
-            worlds: those that are played in, one for each seed.
+            worlds: one for each seed.
             seeds: the seed of each run.
             horizon: the longest of all.
         """
@@ -203,7 +204,7 @@ class _Program(NamedTuple):
         return {name: np.asarray(values) for name, values in self.metrics(parts, states).items()}
 
 
-Parts: TypeAlias = tuple[Networks, Normaliser | None, Numbers]
+Parts: TypeAlias = tuple[Networks, Normaliser | None, EnvParams]
 
 
 @functools.cache
@@ -211,7 +212,7 @@ def _compiled(player: Player, batched: bool) -> _Program:
     """The program of a player, for one policy or, batched, for many."""
     ways = len(player.samples)
 
-    def around(parts: Parts) -> tuple[Environment, Numbers]:
+    def around(parts: Parts) -> tuple[Environment, EnvParams]:
         networks, _, numbers = parts
         return world_of(player.environment, player.actor, numbers, networks)
 
@@ -253,7 +254,7 @@ def _compiled(player: Player, batched: bool) -> _Program:
 
 
 def _asked(predict: Predict, problem: FairProblem, worlds: Worlds, deterministic: bool) -> dict[str, Floats]:
-    """Each metric of every episode in which a policy is asked what to do at every step."""
+    """Each metric of every episode in which a policy is asked for an action at every step."""
     env, params, rows = worlds.environment, problem.params(), worlds.episodes
     now = _many(env, "start")(worlds.start(), params)
     remembered, starts = None, np.ones(rows, bool)
@@ -268,7 +269,7 @@ def _asked(predict: Predict, problem: FairProblem, worlds: Worlds, deterministic
 
 
 @functools.cache
-def _many(environment: FunctionalEnv, name: str) -> Callable[..., Any]:
+def _many(environment: Environment, name: str) -> Callable[..., Any]:
     """A function of the environment for many states at once, compiled."""
     mapped = {"start": (0, None), "observe": (0, None), "advance": (0, 0, 0, None), "metrics": (0, None)}[name]
     compiled: Callable[..., Any] = jax.jit(jax.vmap(getattr(environment, name), in_axes=mapped))
@@ -281,7 +282,3 @@ def _one_per_row(actions: Any, problem: FairProblem, rows: int) -> np.ndarray:
     if served is not None and (chosen.ndim == 2 or not problem.scenario.is_enumerable):
         return np.broadcast_to(chosen, (rows, served))
     return np.broadcast_to(chosen, (rows,))
-
-
-def _means(metrics: dict[str, np.ndarray], way: int) -> dict[str, float]:
-    return {name: float(values[way].mean()) for name, values in metrics.items()}

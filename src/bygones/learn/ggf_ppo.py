@@ -1,15 +1,15 @@
 r"""PPO with the generalised Gini objective (Siddique, Weng and Zimmer 2020).
 
-The reward is a vector, what each agent receives, and so are values and advantages. The objective is the generalised
+The reward is a vector, the utilities of the agents, and so are values and advantages. The objective is the generalised
 Gini welfare of the expected returns $J_i$ of the agents,
 
 $$ \mathrm{GGF}_w(J) = \sum_i w_i\,J_{(i)}, \qquad J_{(1)} \le \dots \le J_{(n)}, \quad w_1 \ge \dots \ge w_n, $$
 
 whose gradient weighs each agent by its rank: $\nabla\,\mathrm{GGF}_w(J) = \sum_i w_{\mathrm{rank}(i)} \nabla J_i$. So
-the updates are those of PPO, with $\hat A = \sum_i w_{\mathrm{rank}(i)} \hat A_i$ in place of the advantage. Ranks are
-those of the mean returns of the rollout.
+the updates are the same as in PPO, with $\hat A = \sum_i w_{\mathrm{rank}(i)} \hat A_i$ in place of the advantage.
+Agents are ranked by the mean returns of the rollout.
 
-The weights are those of the problem's welfare if it is a generalised Gini welfare itself. Otherwise they fall by the
+The weights come from the problem's welfare if it is a generalised Gini welfare itself. Otherwise they fall by the
 factor `gini_ratio` from rank to rank; 1/2 is the authors' choice. The rewards of the problem are not used: neither its
 λ nor its welfare, unless it gives the weights. The memory is observed as always.
 """
@@ -18,14 +18,14 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from bygones.envs.functional import EnvParams
 from bygones.forms import Ranked, gini_weights
 from bygones.learn import iterations, ppo
-from bygones.learn.iterations import CurvePoint, Numbers, RunState, Shape
+from bygones.learn.iterations import Iteration, Learner, Numbers, RunState, Shape
 from bygones.learn.networks import Networks
 from bygones.learn.ppo import Samples
 from bygones.learn.rollouts import Rollout
@@ -34,7 +34,7 @@ from bygones.welfare import Welfare
 
 
 @dataclass(frozen=True)
-class GiniPPO:
+class GiniPPO(Learner):
     """PPO whose advantages are weighted by the ranks of the agents."""
 
     ratio: float
@@ -45,10 +45,7 @@ class GiniPPO:
         """The learner of these settings."""
         return cls(settings.gini_ratio)
 
-    def begin(self, key: jax.Array, networks: Networks, params: Any, shape: Shape) -> RunState:
-        return iterations.begin(key, networks, params, shape)
-
-    def iterate(self, state: RunState, params: Any, numbers: Numbers, shape: Shape) -> tuple[RunState, CurvePoint]:
+    def iterate(self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape) -> Iteration:
         weigh = functools.partial(samples_of, welfare=params.welfare, ratio=self.ratio)
         samples, order, onward, curve = ppo.experience(
             state, params, numbers, shape, reward=shape.environment.utilities, into_samples=weigh

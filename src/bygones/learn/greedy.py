@@ -12,7 +12,7 @@ import numpy as np
 
 from bygones._arrays import Array, Number, namespace
 from bygones.envs.problem import FairProblem
-from bygones.learn.actors import Actor, Subsets, plain_actor
+from bygones.learn.actors import Actor, Subsets, mlp
 from bygones.learn.networks import Networks, apply, initial
 from bygones.learn.settings import Settings
 
@@ -46,6 +46,4 @@ def greedy_actor(settings: Settings, problem: FairProblem) -> Actor:
     """The policy of DQN for a problem."""
     if settings.policy != "mlp":
         raise ValueError(f'learner "dqn" has a value for each action: use policy "mlp", got {settings.policy!r}')
-    actor = plain_actor(settings, problem)
-    assert isinstance(actor, Subsets)
-    return Greedy(actor.observation_size, actor.n_actions, actor.hidden, settings.exploration_end)
+    return Greedy(**vars(mlp(settings, problem)), epsilon=settings.exploration_end)

@@ -1,8 +1,8 @@
 """Ctrl-C, put off while it would do harm.
 
-A library with threads and processes of its own, such as Ray, can crash or leave processes behind when its calls are
-left halfway. In a block `with put_off() as ctrl_c`, Ctrl-C takes effect where the block says `with ctrl_c.heeded()`.
-Anywhere else it waits: until the next such place, or until the end of the block.
+A library with its own threads and processes, such as Ray, can crash or leave processes behind when its calls are left
+halfway. In a block `with put_off() as ctrl_c`, Ctrl-C takes effect inside `with ctrl_c.heeded()`. Anywhere else it
+waits: until the next such place, or until the end of the block.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Handler = Callable[[int, FrameType | None], Any]
 
 
 class CtrlC:
-    """What becomes of Ctrl-C in a block of `put_off`.
+    """The handling of Ctrl-C in a block of `put_off`.
 
     Args:
-        usual: what handles it otherwise; Python's own handler raises `KeyboardInterrupt`.
+        usual: the handler otherwise; Python's own handler raises `KeyboardInterrupt`.
     """
 
     def __init__(self, usual: Handler) -> None:
@@ -50,11 +50,11 @@ class CtrlC:
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         """Called by Python in the main thread, between any two of its instructions."""
-        # Python drops what is raised in a destructor or in a callback of its garbage collector. As long as it did not
-        # reach the end of the block, this Ctrl-C therefore waits for the next chance.
+        # Python drops exceptions raised in a destructor or in a callback of its garbage collector. So this Ctrl-C waits
+        # for the next chance, unless it reaches the end of the block.
         self._waiting = True
         if self._heeding:
-            self._heeding = False  # what follows is a clean-up, which the next Ctrl-C must not disturb
+            self._heeding = False  # a clean-up follows, which the next Ctrl-C must not disturb
             self._usual(number, frame)
             self._heeding, self._waiting = True, False
 

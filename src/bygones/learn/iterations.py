@@ -1,45 +1,53 @@
-"""What all learners share: the state of a run, its iterations, and the step of Adam.
+"""The common parts of all learners: the state of a run, its iterations, and the step of Adam.
 
 A run is a number of iterations. In each, a `Learner` takes `rollout_steps` steps of the environment and learns from
-them. `Shape` holds what is fixed when the program is compiled; everything else is a traced number, so that one program
-serves every run of a grid.
+them. `Shape` holds the constants of the compiled program; everything else is a traced number, so one program serves
+every run of a grid.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bygones.envs.functional import Environment
+from bygones.envs.functional import Environment, EnvParams, State
 from bygones.learn.actors import Actor
 from bygones.learn.networks import Networks
 from bygones.learn.normalisation import Normaliser, having_seen
+from bygones.learn.programs import Tree
+from bygones.learn.settings import Settings
 
 BETAS = (0.9, 0.999)
 LOG_BETAS = (-0.10536051565782628, -0.0010005003335835344)
 """Logarithms of the betas: 1 - βᵗ = -expm1(t·ln β) keeps its digits in float32, where 1 - 0.999 has lost four."""
 
-TO_COME: Any = None
-"""Stands for what the updates of an iteration compute, before they have."""
+TO_COME: Tree = None
+"""Stands for the results of an iteration's updates before they are known."""
 
 _Tree = TypeVar("_Tree")
 
 
 class Learner(Protocol):
-    """What a run asks of a learner. It is hashable and part of the compiled program, and so are its own settings."""
+    """The interface of a learner. It is hashable and part of the compiled program, and so are its own settings."""
 
-    def begin(self, key: jax.Array, networks: Networks, params: Any, shape: Shape) -> RunState:
-        """A run before its first rollout."""
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """The learner of these settings; a learner takes its own settings from there."""
+        return cls()
 
-    def iterate(self, state: RunState, params: Any, numbers: Numbers, shape: Shape) -> tuple[RunState, CurvePoint]:
-        """One rollout of `shape.rollout_steps` steps, and what is learned from it; also its point on the curves."""
+    def begin(self, key: jax.Array, networks: Networks, params: EnvParams, shape: Shape) -> RunState:
+        """A run before its first rollout; of most learners, networks and nothing else."""
+        return begin(key, networks, params, shape)
+
+    def iterate(self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape) -> Iteration:
+        """One rollout of `shape.rollout_steps` steps, and the updates learned from it; also its point on the curves."""
 
 
 class Shape(NamedTuple):
-    """What is fixed when a program is compiled."""
+    """The constants of a compiled program."""
 
     environment: Environment
     actor: Actor
@@ -75,15 +83,15 @@ class Numbers(NamedTuple):
     rollouts: jax.Array | np.ndarray | float
     """After how many rollouts the run is over."""
     first_counted: jax.Array | np.ndarray | float
-    """The first episode, counted from 0, of those that the final metrics are taken over."""
+    """The first episode, counted from 0, of the episodes in the final metrics."""
 
 
 class Adam(NamedTuple):
     """The running moments of the gradient, and how many updates they have seen."""
 
-    mean: Any
-    square: Any
-    count: Any  # named tuples have a method of this name, so mypy takes no narrower type
+    mean: Tree
+    square: Tree
+    count: Tree  # named tuples have a method of this name, so mypy takes no narrower type
 
 
 class RunState(NamedTuple):
@@ -93,7 +101,7 @@ class RunState(NamedTuple):
     """The data of the key from which every rollout's randomness is drawn."""
     networks: Networks
     adam: Adam
-    environment: Any
+    environment: State
     rollouts: jax.Array
     """How many rollouts have been learned from."""
     stopped: jax.Array | np.ndarray
@@ -105,19 +113,19 @@ class RunState(NamedTuple):
     """The sum of each metric over them."""
     normaliser: Normaliser | None = None
     """Statistics of all observations so far; None if observations are not normalised."""
-    kept: Any = None
-    """What a learner keeps besides, such as transitions to learn from again; None if nothing."""
+    kept: Tree = None
+    """Other things that a learner keeps, such as transitions to learn from again; None if nothing."""
 
 
 class Steps(NamedTuple):
-    """What the steps of a rollout come to, apart from what is learned from them."""
+    """The results of the steps of a rollout, without the updates learned from them."""
 
     over: jax.Array
     """Whether an episode ended, for each step."""
     rewards: jax.Array
-    after: Any
+    after: State
     """The state of the environment after each step."""
-    last: Any
+    last: State
     """The one from which the next rollout will go on."""
     normaliser: Normaliser | None
 
@@ -135,7 +143,11 @@ class CurvePoint(NamedTuple):
     explained_variance: jax.Array
 
 
-def begin(key: jax.Array, networks: Networks, params: Any, shape: Shape) -> RunState:
+Iteration: TypeAlias = tuple[RunState, CurvePoint]
+"""A run after an iteration, and its point on the curves."""
+
+
+def begin(key: jax.Array, networks: Networks, params: EnvParams, shape: Shape) -> RunState:
     """A run before its first rollout."""
     env = shape.environment
     start_key, key = jax.random.split(key)
@@ -152,11 +164,11 @@ def begin(key: jax.Array, networks: Networks, params: Any, shape: Shape) -> RunS
 
 
 def segment(
-    state: RunState, params: Any, numbers: Numbers, count: jax.Array, shape: Shape, most: int
-) -> tuple[RunState, CurvePoint]:
-    """`count` iterations of a run, at most `most`; a run that is over or stopped stays as it is."""
+    state: RunState, params: EnvParams, numbers: Numbers, count: jax.Array, shape: Shape, most: int
+) -> Iteration:
+    """`count` iterations of a run, at most `most`; a run that is over or stopped does not change."""
 
-    def body(i: jax.Array, carry: tuple[RunState, CurvePoint]) -> tuple[RunState, CurvePoint]:
+    def body(i: jax.Array, carry: Iteration) -> Iteration:
         state, curves = carry
         state, curve = shape.learner.iterate(state, params, numbers, shape)
         return state, jax.tree.map(lambda all_, one: all_.at[i].set(one), curves, curve)
@@ -164,20 +176,22 @@ def segment(
     with jax.default_matmul_precision(shape.precision):
         one = jax.eval_shape(lambda s: shape.learner.iterate(s, params, numbers, shape)[1], state)
         curves = jax.tree.map(lambda leaf: jnp.zeros((most, *leaf.shape), leaf.dtype), one)
-        result: tuple[RunState, CurvePoint] = jax.lax.fori_loop(0, count, body, (state, curves))
+        result: Iteration = jax.lax.fori_loop(0, count, body, (state, curves))
     return result
 
 
-def taken(state: RunState, steps: Steps, params: Any, numbers: Numbers, shape: Shape) -> tuple[RunState, CurvePoint]:
+def taken(state: RunState, steps: Steps, params: EnvParams, numbers: Numbers, shape: Shape) -> Iteration:
     """The run after the steps of a rollout, before it has learned from them, and its point on the curves.
 
-    What the updates compute is not filled in yet: networks and moments of the run, losses on the curves.
+    The results of the updates are not filled in yet: networks and moments of the run, losses on the curves.
     """
     metrics = jax.vmap(shape.environment.metrics, in_axes=(0, None))(steps.after, params)
     over = steps.over
     index = state.episodes + jnp.cumsum(over) - over
     counted = over & (index >= numbers.first_counted)
-    ended_sums, counted_sums = (_sum_where(which, metrics) for which in (over, counted))
+    ended_sums, counted_sums = (
+        {name: jnp.where(which, metric, 0.0).sum() for name, metric in metrics.items()} for which in (over, counted)
+    )
     onward = state._replace(
         networks=TO_COME,
         adam=TO_COME,
@@ -199,10 +213,10 @@ def settle(
     adam: Adam,
     losses: jax.Array,
     numbers: Numbers,
-) -> tuple[RunState, CurvePoint]:
+) -> Iteration:
     """The run after a rollout and its updates; one that was over, or whose loss is not finite, stays where it was."""
     going = jnp.logical_not(state.stopped) & (state.rollouts < numbers.rollouts)
-    finite = jnp.isfinite(losses).all() & _all_finite(networks)
+    finite = jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves((losses, networks))]).all()
     improved = onward._replace(networks=networks, adam=adam)
     kept: RunState = jax.tree.map(lambda new, old: jnp.where(going & finite, new, old), improved, state)
     stopped = state.stopped | (going & jnp.logical_not(finite))
@@ -218,7 +232,7 @@ def clip_by_norm(gradient: _Tree, max_norm: jax.Array | np.ndarray | float) -> _
 
 
 def adam_step(weights: _Tree, adam: Adam, gradient: _Tree, numbers: Numbers) -> tuple[_Tree, Adam]:
-    """One step of Adam, with ε beside the corrected root as in torch."""
+    """One step of Adam, with ε next to the corrected root as in torch."""
     count = adam.count + 1
     mean = jax.tree.map(lambda m, g: BETAS[0] * m + (1 - BETAS[0]) * g, adam.mean, gradient)
     square = jax.tree.map(lambda s, g: BETAS[1] * s + (1 - BETAS[1]) * g * g, adam.square, gradient)
@@ -228,11 +242,3 @@ def adam_step(weights: _Tree, adam: Adam, gradient: _Tree, numbers: Numbers) -> 
         lambda w, m, s: w - rate * m / (jnp.sqrt(s) * root + numbers.adam_eps), weights, mean, square
     )
     return moved, Adam(mean, square, count)
-
-
-def _sum_where(which: jax.Array, metrics: dict[str, jax.Array]) -> dict[str, jax.Array]:
-    return {name: jnp.where(which, metric, 0.0).sum() for name, metric in metrics.items()}
-
-
-def _all_finite(tree: Any) -> jax.Array:
-    return jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(tree)]).all()

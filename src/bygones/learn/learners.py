@@ -1,82 +1,84 @@
-"""The learners, by name: what `Settings(learner=...)`, `train(..., learner=...)` and `bygones train --learner` take.
+"""The learners by name: what `Settings(learner=...)`, `train(..., learner=...)` and `bygones train --learner` take.
 
-A learner is a class in a module of its own, which is imported when it is used, so that names and settings can be read
-without JAX. It keeps the contract of `bygones.learn.iterations.Learner`. See `docs/extending.md` for an example.
+A learner is a class in its own module, which is imported when it is used, so names and settings can be read without
+JAX. Your own learner is named by its place, `a2c:ActorCritic`, or by the name it was added under. It keeps the contract
+of `bygones.learn.iterations.Learner`. See `docs/extending.md` for an example.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+from bygones._registry import Registry
 
 if TYPE_CHECKING:
+    from bygones.envs.problem import FairProblem
+    from bygones.learn.actors import Actor
     from bygones.learn.iterations import Learner
     from bygones.learn.settings import Settings
 
-
-class NamedLearner(NamedTuple):
-    """A learner that has a name.
-
-    Attributes:
-        about: what it is, in one sentence, for help and documentation.
-        learns: its class, as `module:class`.
-        acts: the function that gives its kind of policy for settings and a problem, as `module:function`. Its module
-            is imported where policies are played, so it should not need JAX.
-        uses_reward: whether it learns from the reward of the problem, which λ is a part of.
-    """
-
-    about: str
-    learns: str
-    acts: str = "bygones.learn.actors:plain_actor"
-    uses_reward: bool = True
-
-
 LEARNERS = {
-    "ppo": NamedLearner("PPO on the reward, as in the paper.", "bygones.learn.ppo:PPO"),
-    "ggf-ppo": NamedLearner(
-        "PPO with the generalised Gini objective: advantages of agents, weighted by their ranks.",
-        "bygones.learn.ggf_ppo:GiniPPO",
-        "bygones.learn.vector_critics:actor_with_values",
-        uses_reward=False,
-    ),
-    "recurrent-ppo": NamedLearner(
-        "PPO with a recurrent policy, which can learn a memory of its own.",
-        "bygones.learn.recurrent_ppo:RecurrentPPO",
-        "bygones.learn.recurrent:recurrent_actor",
-    ),
-    "dqn": NamedLearner(
-        "DQN with the memory as state; with counterfactuals it is FairQCM.",
-        "bygones.learn.dqn:DQN",
-        "bygones.learn.greedy:greedy_actor",
-    ),
-    "reinforce": NamedLearner(
-        "REINFORCE on the welfare of whole episodes; under perfect recall it is EUPG.",
-        "bygones.learn.reinforce:Reinforce",
-        uses_reward=False,
-    ),
+    "ppo": "bygones.learn.ppo:PPO",
+    "ggf-ppo": "bygones.learn.ggf_ppo:GiniPPO",
+    "recurrent-ppo": "bygones.learn.recurrent_ppo:RecurrentPPO",
+    "dqn": "bygones.learn.dqn:DQN",
+    "reinforce": "bygones.learn.reinforce:Reinforce",
 }
-"""Every learner by its name."""
+"""The learners of bygones, and where their classes are."""
+
+ACTORS = {
+    "ppo": "bygones.learn.actors:plain_actor",
+    "ggf-ppo": "bygones.learn.vector_critics:actor_with_values",
+    "recurrent-ppo": "bygones.learn.recurrent:recurrent_actor",
+    "dqn": "bygones.learn.greedy:greedy_actor",
+    "reinforce": "bygones.learn.actors:plain_actor",
+}
+"""Where the functions are that make the policies of these learners. Policies play without JAX, so these modules do too;
+a learner from elsewhere has such a function as its attribute `acts`, or the policies of PPO."""
+
+WITHOUT_REWARD = frozenset({"ggf-ppo", "reinforce"})
+"""The learners that do not learn from the reward of the problem, which λ is a part of."""
+
+learners: Registry[Learner] = Registry(
+    "learner",
+    "a class with the methods of, begin and iterate, such as bygones.learn.ppo.PPO",
+    lambda kind: all(hasattr(kind, method) for method in ("of", "begin", "iterate")),
+)
+"""The learners by name; `learners.add` adds one."""
+
+for _name, _place in LEARNERS.items():
+    learners.add(_place, name=_name)
 
 
 def names() -> tuple[str, ...]:
     """The names of all learners."""
-    return tuple(LEARNERS)
+    return learners.names()
 
 
-def add(name: str, about: str, learns: str, acts: str = "bygones.learn.actors:plain_actor") -> None:
-    """Adds a learner of your own; the arguments are those of `NamedLearner`."""
-    if name in LEARNERS:
-        raise ValueError(f"learner {name!r} exists already: choose another name")
-    LEARNERS[name] = NamedLearner(about, learns, acts)
+def checked(name: str) -> str:
+    """The name of a learner as it was added, or `module:name`; anything else is refused."""
+    return name if name in learners.names() else learners.name_of(kind_of(name)) or name
+
+
+def kind_of(name: str) -> type[Learner]:
+    """The class of a learner."""
+    return cast("type[Learner]", learners.part(name))
 
 
 def made(settings: Settings) -> Learner:
     """The learner that these settings name."""
-    learner: Learner = found(LEARNERS[settings.learner].learns).of(settings)
-    return learner
+    return kind_of(settings.learner).of(settings)
 
 
-def found(place: str) -> Any:
-    """What `module:name` says."""
-    module, _, name = place.partition(":")
-    return getattr(importlib.import_module(module), name)
+def acts(name: str) -> Callable[[Settings, FairProblem], Actor]:
+    """The function that makes the policy of a learner, for settings and a problem."""
+    place = ACTORS.get(name)
+    if place is None:
+        its_own = getattr(kind_of(name), "acts", None)
+        if its_own is not None:
+            return cast("Callable[[Settings, FairProblem], Actor]", its_own)
+        place = ACTORS["ppo"]
+    module, _, function = place.partition(":")
+    return cast("Callable[[Settings, FairProblem], Actor]", getattr(importlib.import_module(module), function))

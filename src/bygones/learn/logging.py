@@ -60,7 +60,7 @@ def _lines() -> Callable[[float, str], None]:
 
 
 def to_tensorboard(folder: Path | str, runs: Sequence[AnyRun]) -> Watch:
-    """Writes the curves of each run to a folder of its own, for TensorBoard to show.
+    """Writes the curves of each run to its own folder, for TensorBoard to show.
 
     A thread does the writing: points reach the disk within a few seconds, the last ones when the process ends.
     """
@@ -78,7 +78,7 @@ def to_tensorboard(folder: Path | str, runs: Sequence[AnyRun]) -> Watch:
 
 
 def to_wandb(project: str, runs: Sequence[AnyRun], **options: Any) -> Watch:
-    """Logs the curves of each run to a Weights & Biases run of its own; options go to `wandb.init`."""
+    """Logs the curves of each run to its own Weights & Biases run; options go to `wandb.init`."""
     with needed_by("to_wandb"):
         import wandb
 

@@ -18,9 +18,10 @@ import numba
 import numpy as np
 
 from bygones._arrays import Array
-from bygones.learn.iterations import BETAS, LOG_BETAS, Adam, CurvePoint, Numbers, RunState
+from bygones.learn.iterations import BETAS, LOG_BETAS, Adam, Numbers
 from bygones.learn.networks import Layer, Networks
 from bygones.learn.ppo import Samples
+from bygones.learn.programs import Tree
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -39,6 +40,9 @@ _LEAST_EXPONENT = _f(-87)
 _SATURATED = _f(9)
 _P = tuple(_f(c) for c in (1, 0.13381031, 3.4955950e-3, 2.0609188e-5, 1.3354793e-8))
 _Q = tuple(_f(c) for c in (1, 0.46714348, 2.5877008e-2, 3.2856458e-4, 7.7766157e-7))
+
+_NUMBERS = ("clip", "value_weight", "entropy_weight", "max_grad_norm", "learning_rate", "adam_eps")
+"""The numbers of a run that updates take, in the order of `_epochs`."""
 
 
 def _compiled(function: _Function) -> _Function:
@@ -62,48 +66,13 @@ def improve(
     """As `ppo.improve`, on arrays of the host."""
     weights, mean, square = (_joined(tree) for tree in (networks, adam.mean, adam.square))
     policy, value = (_sizes(layers) for layers in networks)
-    losses = _epochs(
-        weights,
-        mean,
-        square,
-        int(adam.count),
-        policy,
-        value,
-        np.asarray(samples.observations),
-        np.asarray(samples.actions),
-        np.asarray(samples.log_probs),
-        np.asarray(samples.advantages),
-        np.asarray(samples.returns),
-        np.asarray(order),
-        batch_size,
-        _f(numbers.clip),
-        _f(numbers.value_weight),
-        _f(numbers.entropy_weight),
-        _f(numbers.max_grad_norm),
-        _f(numbers.learning_rate),
-        _f(numbers.adam_eps),
-    )
+    arrays = [np.asarray(leaf) for leaf in samples[:5]]
+    rates = [_f(getattr(numbers, name)) for name in _NUMBERS]
+    arguments: Tree = (int(adam.count), policy, value, *arrays, np.asarray(order), batch_size, *rates)
+    losses = _epochs(weights, mean, square, *arguments)
     updates = order.size // batch_size
     moved = Adam(_parted(mean, networks), _parted(square, networks), np.asarray(adam.count + updates, np.int32))
     return _parted(weights, networks), moved, (losses / updates).astype(np.float32)
-
-
-def settle(
-    state: RunState,
-    onward: RunState,
-    curve: CurvePoint,
-    networks: Networks,
-    adam: Adam,
-    losses: np.ndarray,
-    numbers: Numbers,
-) -> tuple[RunState, CurvePoint]:
-    """As `iterations.settle`, on arrays of the host."""
-    curve = curve._replace(policy_loss=losses[0], value_loss=losses[1])
-    if state.stopped or state.rollouts >= numbers.rollouts:
-        return state, curve
-    if not all(np.isfinite(leaf).all() for leaf in (losses, *jax.tree.leaves(networks))):
-        return state._replace(stopped=np.array(True)), curve
-    return onward._replace(networks=networks, adam=adam), curve
 
 
 @_compiled
@@ -217,7 +186,7 @@ def _backward(
         x = outputs[seen : seen + rows * inner].reshape((rows, inner))
         np.dot(x.T, e, gradient[at : at + inner * outer].reshape((inner, outer)))
         if layer > 0:
-            # BLAS takes half as long again with its second factor transposed: turning that beforehand is quicker.
+            # BLAS takes half as long again with its second factor transposed: turning that in advance is quicker.
             weight = weights[at : at + inner * outer].reshape((inner, outer))
             back = turned[: weight.size].reshape((outer, inner))
             for i in range(inner):
@@ -297,7 +266,7 @@ def _value_errors(
 
 @_compiled
 def _centre_and_scale(advantages: np.ndarray, batch: np.ndarray) -> tuple[np.float32, np.float32]:
-    """What to take off the advantages of a minibatch, and what to multiply them by then."""
+    """The shift of the advantages of a minibatch, and the factor after it."""
     total = 0.0
     for i in batch:
         total += advantages[i]
@@ -356,7 +325,7 @@ def _exponentials(x: np.ndarray) -> None:
         x[i] = e * np.int32((np.int32(n) + np.int32(127)) << np.int32(23)).view(np.float32)
 
 
-def _joined(tree: Any) -> np.ndarray:
+def _joined(tree: Tree) -> np.ndarray:
     return np.concatenate([np.asarray(leaf).ravel() for leaf in jax.tree.leaves(tree)])
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from bygones._arrays import Array, namespace
 
-if TYPE_CHECKING:
-    import jax
+ArrayT = TypeVar("ArrayT", bound=Array)
+"""The kind of array that was given, NumPy's or JAX's."""
 
 
 class Layer(NamedTuple):
@@ -28,19 +28,7 @@ class Networks(NamedTuple):
     value: tuple[Layer, ...]
 
 
-@overload
-def apply(layers: tuple[Layer, ...], x: np.ndarray, matvec: bool = True) -> np.ndarray: ...
-
-
-@overload
-def apply(layers: tuple[Layer, ...], x: jax.Array, matvec: bool = True) -> jax.Array: ...
-
-
-@overload
-def apply(layers: tuple[Layer, ...], x: Array, matvec: bool = True) -> Array: ...
-
-
-def apply(layers: tuple[Layer, ...], x: Array, matvec: bool = True) -> Array:
+def apply(layers: tuple[Layer, ...], x: ArrayT, matvec: bool = True) -> ArrayT:
     """The output of a network: tanh after every layer but the last.
 
     One vector at a time may be multiplied and summed instead of calling a matrix product: on a GPU, where many runs
@@ -52,15 +40,16 @@ def apply(layers: tuple[Layer, ...], x: Array, matvec: bool = True) -> Array:
         return (x @ layer.weight if matvec else (x[:, None] * layer.weight).sum(axis=0)) + layer.bias
 
     *hidden, head = layers
+    y: Array = x
     for layer in hidden:
-        x = xp.tanh(affine(layer, x))
-    return affine(head, x)
+        y = xp.tanh(affine(layer, y))
+    return cast(ArrayT, affine(head, y))
 
 
 def initial(seed: int, observation_size: int, n_actions: int, hidden: tuple[int, ...], n_values: int = 1) -> Networks:
     """Orthogonal weights with gain √2, 0.01 for the policy's head and 1 for the value's; biases of zero.
 
-    Drawn on the host in double precision, so that a run starts from the same numbers on every kind of machine.
+    Drawn on the host in double precision, so a run starts from the same numbers on every kind of machine.
     """
     rng = np.random.default_rng(seed)
 

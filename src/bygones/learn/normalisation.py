@@ -4,8 +4,8 @@ Every entry $x$ of an observation is shown with the mean and the variance of all
 
 $$ \hat x = \operatorname{clip}\Bigl(\frac{x - \mu}{\sqrt{v + \epsilon}},\ -10,\ 10\Bigr). $$
 
-It is part of the learner, not of the environment: what the policy sees of a state depends on everything that was seen
-before, across episodes. Statistics change while a policy learns, are saved with it, and stay as they are when it plays.
+It is part of the learner, not of the environment: the observation of a state depends on everything that was seen
+before, across episodes. Statistics change while a policy learns, are saved with it, and stay fixed when it plays.
 
 With $w = 1/(N + 1)$, where $N$ is the number of observations so far plus `PRIOR`, a new observation $x$ gives
 
@@ -16,13 +16,12 @@ In this form float32 is enough: no sum grows with the number of steps, and steps
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from bygones._arrays import Array, namespace
-
-ArrayT = TypeVar("ArrayT", bound=Array)
+from bygones.learn.networks import ArrayT
 
 PRIOR = 1e-4
 """The weight of the mean 0 and the variance 1 from which statistics start."""
@@ -59,7 +58,7 @@ class Normaliser(NamedTuple):
 
 
 def normalised(observation: ArrayT, normaliser: Normaliser | None) -> ArrayT:
-    """The observation as the policy sees it: as it is, where nothing is normalised."""
+    """The observation as the policy sees it, unchanged where nothing is normalised."""
     return observation if normaliser is None else cast(ArrayT, normaliser(observation))
 
 

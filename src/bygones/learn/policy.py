@@ -1,4 +1,4 @@
-"""What was learned: policies that act, are saved and loaded without pickle, and move to Stable-Baselines3 and back."""
+"""Trained policies: they act, are saved and loaded without pickle, and move to Stable-Baselines3 and back."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class TrainedPolicy:
 
     A symmetric policy is called with the observations of any number of agents. It gives the probability that each agent
     is served first, and its actions are rankings: the k agents that are served. A recurrent policy is called as at the
-    start of an episode; `predict` gives what it carries from step to step.
+    start of an episode; `predict` gives its state from step to step.
 
     Attributes:
         settings: how it was trained.
-        networks: what was learned.
+        networks: the trained networks.
         custom_problem: None, or the problem that was learned instead of the one that the settings describe.
-        normaliser: None, or the statistics by which it normalises what it observes (observation scale "running"); give
-            it observations as they are.
+        normaliser: None, or the statistics by which it normalises observations (observation scale "running"); give it
+            raw observations.
     """
 
     settings: Settings
@@ -67,7 +67,7 @@ class TrainedPolicy:
 
     @property
     def problem(self) -> FairProblem:
-        """What it has learned to solve."""
+        """The problem that it was trained on."""
         return Run(self.settings, self.custom_problem).problem
 
     @property
@@ -86,9 +86,9 @@ class TrainedPolicy:
         return unnormalised / unnormalised.sum(axis=-1, keepdims=True)
 
     def value(self, observations: AnyArray) -> Array:
-        """The learner's estimate of the discounted rewards to come; of `ggf-ppo`, of what each agent will receive.
+        """The learner's estimate of the discounted rewards to come; of `ggf-ppo`, of the utility of each agent.
 
-        `reinforce` learns none, and what it gives is where its value network began.
+        `reinforce` learns none and gives the untrained value network's.
         """
         seen = self._seen(observations)
         value: Array = self._actor(seen).value(self.networks, seen)
@@ -106,9 +106,9 @@ class TrainedPolicy:
     ) -> tuple[Ints, np.ndarray | None]:
         """The action, or actions, with Stable-Baselines3's signature: `action, state = policy.predict(observation)`.
 
-        Deterministic takes the most probable action, otherwise one is drawn, from `rng` if it is given. The action is
-        the number of a subset of agents; a symmetric policy gives the agents themselves, `n_resources` of them, by
-        default as many as in training, the one drawn first in front.
+        Deterministic is greedy and takes the most probable action, otherwise one is sampled, from `rng` if it is given.
+        The action is the number of a subset of agents; a symmetric policy gives the agents themselves, `n_resources` of
+        them, by default as many as in training, the one drawn first in front.
 
         A recurrent policy is given the state that it gave at the step before, and for each row whether an episode
         starts there, by default only where there is no state. The state of all other policies is None.
@@ -151,8 +151,8 @@ class TrainedPolicy:
 
         Args:
             path: the file.
-            problem: what the policy was trained on. It is only needed where the problem has a memory, welfare or needs
-                that are not bygones' own, which a file cannot hold.
+            problem: the one that the policy was trained on. It is only needed where the problem has a memory, welfare
+                or needs that are not bygones' own, which a file cannot hold.
             scenario: the scenario of that problem, where nothing else in it is not bygones' own.
 
         Raises:
@@ -199,8 +199,15 @@ class TrainedPolicy:
     ) -> TrainedPolicy:
         """The policy with these tensors, which has been asked once: they fit each other and the problem."""
         count = actor_of(settings, problem or settings.problem()).depth
-        networks = Networks(*(_layers(tensors, network, count) for network in Networks._fields))
-        normaliser = _normaliser(tensors) if (problem or settings).observation_scale == "running" else None
+        networks = Networks(
+            *(
+                tuple(Layer(tensors[f"{name}.{i}.weight"], tensors[f"{name}.{i}.bias"]) for i in range(count))
+                for name in Networks._fields
+            )
+        )
+        is_normalised = (problem or settings).observation_scale == "running"
+        statistics = (tensors[f"normaliser.{name}"] for name in Normaliser._fields)
+        normaliser = Normaliser(*statistics) if is_normalised else None
         policy = cls(settings, networks, problem if custom else None, normaliser)
         nothing, scores = np.zeros(policy.problem.observation_size), policy._actor_in_training.n_scores
         policy.problem.params(enumerates=False)
@@ -244,7 +251,7 @@ class TrainedPolicy:
     def _seen(
         self, observations: AnyArray, state: np.ndarray | None = None, episode_start: AnyArray | None = None
     ) -> Array:
-        """What the networks are given: the observations, and behind them what a recurrent policy carries."""
+        """The input of the networks: the observations, and behind them the state of a recurrent policy."""
         seen, actor = self._checked(observations), self._actor_in_training
         return actor.remembering(seen, state, episode_start) if isinstance(actor, Recurrent) else seen
 
@@ -298,14 +305,6 @@ def _named(networks: Networks) -> dict[str, np.ndarray]:
         for i, layer in enumerate(layers)
         for part, tensor in layer._asdict().items()
     }
-
-
-def _layers(tensors: dict[str, np.ndarray], network: str, count: int) -> tuple[Layer, ...]:
-    return tuple(Layer(tensors[f"{network}.{i}.weight"], tensors[f"{network}.{i}.bias"]) for i in range(count))
-
-
-def _normaliser(tensors: dict[str, np.ndarray]) -> Normaliser:
-    return Normaliser(*(tensors[f"normaliser.{name}"] for name in Normaliser._fields))
 
 
 def _numpy(tensor: Any) -> np.ndarray:

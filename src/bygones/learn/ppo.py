@@ -10,8 +10,8 @@ $$ L = -\mathbb{E}\min\bigl(\rho_t \hat A_t,\ \operatorname{clip}(\rho_t, 1-\eps
 
 $\gamma$ and $\lambda$ here are the learner's, not the memory's and the reward's.
 
-What makes it fast: all randomness of a rollout is drawn at once; only the policy network is inside the step loop;
-observations, values, log-probabilities, rewards and metrics are computed for all steps together, from the states
+It is fast for these reasons: all randomness of a rollout is drawn at once; only the policy network is inside the step
+loop; observations, values, log-probabilities, rewards and metrics are computed for all steps together, from the states
 visited; each epoch gathers its permuted rollout once and then walks through it.
 """
 
@@ -19,21 +19,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
+from bygones.envs.functional import EnvParams
 from bygones.learn import iterations
 from bygones.learn.iterations import Adam, CurvePoint, Numbers, RunState, Shape, Steps, adam_step, clip_by_norm
 from bygones.learn.networks import Networks
+from bygones.learn.programs import Tree
 from bygones.learn.rollouts import Rollout, collect
-from bygones.learn.settings import Settings
 
 
 class Samples(NamedTuple):
-    """What the updates learn from: a rollout, steps along the first axis."""
+    """The samples of the updates: a rollout, steps along the first axis."""
 
     observations: jax.Array
     actions: jax.Array
@@ -48,22 +49,14 @@ IntoSamples = Callable[[Networks, Rollout, Numbers, Shape], tuple[Samples, jax.A
 """Gives the samples of a rollout, and the values that its advantages are measured against."""
 
 Loss = Callable[[Networks, Samples, Numbers, Shape], tuple[jax.Array, jax.Array]]
-"""Gives the loss of a minibatch, and beside it the policy's and the value's part."""
+"""Gives the loss of a minibatch, and the policy's and the value's parts of it."""
 
 
 @dataclass(frozen=True)
-class PPO:
-    """Proximal policy optimisation; its numbers are those of `Numbers` and `Shape`."""
+class PPO(iterations.Learner):
+    """Proximal policy optimisation; its settings are in `Numbers` and `Shape`."""
 
-    @classmethod
-    def of(cls, settings: Settings) -> PPO:
-        """The learner of these settings."""
-        return cls()
-
-    def begin(self, key: jax.Array, networks: Networks, params: Any, shape: Shape) -> RunState:
-        return iterations.begin(key, networks, params, shape)
-
-    def iterate(self, state: RunState, params: Any, numbers: Numbers, shape: Shape) -> tuple[RunState, CurvePoint]:
+    def iterate(self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape) -> iterations.Iteration:
         samples, order, onward, curve = experience(state, params, numbers, shape)
         learned = improve(state.networks, state.adam, samples, order, numbers, shape)
         return iterations.settle(state, onward, curve, *learned, numbers)
@@ -71,7 +64,7 @@ class PPO:
 
 def experience(
     state: RunState,
-    params: Any,
+    params: EnvParams,
     numbers: Numbers,
     shape: Shape,
     reward: Callable[..., jax.Array] | None = None,
@@ -79,7 +72,7 @@ def experience(
 ) -> tuple[Samples, jax.Array, RunState, CurvePoint]:
     """One rollout: its samples, the orders in which to learn from them, the run after it, and its point on the curves.
 
-    What the updates compute is not filled in yet, as of `iterations.taken`. Learners that build on PPO give another
+    The results of the updates are not filled in yet, as of `iterations.taken`. Learners that build on PPO give another
     reward, as of `collect`, or another function in place of `samples_of`.
     """
     key = jax.random.fold_in(jax.random.wrap_key_data(state.key), state.rollouts)
@@ -120,6 +113,8 @@ def gae(rewards: jax.Array, values: jax.Array, over: jax.Array, last_value: jax.
     following = jnp.concatenate([values[1:], last_value[None]])
     surprise = rewards + goes_on * following - values
 
+    # A_t = surprise_t + w_t·A_{t+1} is a chain of affine maps. Their composition is associative, so a scan over pairs
+    # takes log(steps) passes instead of one pass step by step.
     def chain(later: tuple[jax.Array, jax.Array], sooner: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         return later[0] * sooner[0], sooner[1] + sooner[0] * later[1]
 
@@ -133,6 +128,7 @@ def permutations(key: jax.Array, shape: Shape) -> jax.Array:
     Sorts numbers whose high bits are random and whose low bits are the step: sorting one array of whole numbers
     is several times faster than sorting pairs. Equal high bits (a chance of 2⁻²¹ per pair) keep their order.
     """
+    # The low bits are enough for every step, so no step is lost, and the rest of the 32 bits is the random sort key.
     steps = shape.rollout_steps
     bits = (steps - 1).bit_length()
     drawn = jax.random.bits(key, (shape.epochs, steps), jnp.uint32)
@@ -152,12 +148,12 @@ def improve(
     """Epochs of minibatches in the given order, shape (epochs, steps); also the mean policy and value loss."""
     pack, unpack = _packing(networks, shape.flat)
 
-    def update(carry: tuple[Any, Adam], batch: Samples) -> tuple[tuple[Any, Adam], jax.Array]:
+    def update(carry: tuple[Tree, Adam], batch: Samples) -> tuple[tuple[Tree, Adam], jax.Array]:
         weights, adam = carry
         gradient, losses = jax.grad(loss_of or loss, has_aux=True)(unpack(weights), batch, numbers, shape)
         return adam_step(weights, adam, clip_by_norm(pack(gradient), numbers.max_grad_norm), numbers), losses
 
-    def epoch(carry: tuple[Any, Adam], order: jax.Array) -> tuple[tuple[Any, Adam], jax.Array]:
+    def epoch(carry: tuple[Tree, Adam], order: jax.Array) -> tuple[tuple[Tree, Adam], jax.Array]:
         batches = jax.tree.map(lambda leaf: leaf[order].reshape(-1, shape.batch_size, *leaf.shape[1:]), samples)
         return jax.lax.scan(update, carry, batches)
 
@@ -168,7 +164,7 @@ def improve(
 
 
 def loss(networks: Networks, batch: Samples, numbers: Numbers, shape: Shape) -> tuple[jax.Array, jax.Array]:
-    """The loss L of a minibatch; beside it the policy's and the value's part."""
+    """The loss L of a minibatch, and the policy's and the value's parts of it."""
     advantages = normalise(batch.advantages)
     scores = shape.actor.scores(networks, batch.observations)
     ratio = jnp.exp(shape.actor.log_prob(scores, batch.actions) - batch.log_probs)
@@ -187,7 +183,7 @@ def normalise(advantages: jax.Array) -> jax.Array:
     return (advantages - advantages.mean()) / (advantages.std(ddof=1) + 1e-8)
 
 
-def _packing(networks: Networks, flat: bool) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+def _packing(networks: Networks, flat: bool) -> tuple[Callable[[Tree], Tree], Callable[[Tree], Tree]]:
     """How parameters are held while they are updated, and how they are read."""
     if flat:
         return lambda tree: ravel_pytree(tree)[0], ravel_pytree(networks)[1]

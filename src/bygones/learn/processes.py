@@ -1,4 +1,4 @@
-"""Jobs in processes of their own, one at a time in each, and their reports on the way.
+"""Jobs in separate processes, one at a time in each, and their reports on the way.
 
 This process and a worker share one pipe and nothing else. The reports and the result of a job arrive in the order in
 which they were sent, so none is lost; a worker that reports faster than this process reads waits. A closed pipe tells
@@ -44,7 +44,7 @@ def in_processes(
     this process waits for the workers. Ctrl-C itself does not reach them.
 
     Args:
-        job: called in a worker as `job(report, *task)`; what it passes to `report` is heard here. It is pickled, and so
+        job: called in a worker as `job(report, *task)`; the arguments of `report` are heard here. It is pickled, and so
             are tasks, reports and results.
         tasks: the arguments of each call.
         heard: called here with a task's position and a report of its job; always before its result is yielded.
@@ -159,7 +159,7 @@ def _died() -> WorkerDiedError:
 
 
 def _serve(caller: Connection, job: Callable[..., Any]) -> None:
-    """What a worker does: job after job, until the pipe is closed."""
+    """The loop of a worker: job after job, until the pipe is closed."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     send = partial(_send, caller)
     while True:

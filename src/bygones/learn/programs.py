@@ -1,6 +1,6 @@
-"""Compiled programs: what they are given, and that a process can hold only so many.
+"""Compiled programs: their arguments, and how many a process can hold.
 
-JAX keeps what it compiles for as long as the process lives, each program in memory mappings of its own. Linux allows a
+JAX keeps what it compiles for as long as the process lives, each program in separate memory mappings. Linux allows a
 process 65,530 of them, about a hundred different trainings, and the compilation after that crashes.
 """
 
@@ -32,7 +32,7 @@ def make_room() -> None:
 
 
 def stacked(trees: Sequence[Tree], batched: bool) -> Tree:
-    """Trees of NumPy arrays as one tree with the runs along the first axis; a single run as it is."""
+    """Trees of NumPy arrays as one tree with the runs along the first axis; a single run unchanged."""
     return jax.tree.map(lambda *leaves: np.stack(leaves), *trees) if batched else trees[0]
 
 

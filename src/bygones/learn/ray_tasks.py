@@ -1,4 +1,4 @@
-"""Jobs as tasks of a Ray cluster, and what they report meanwhile. Ray is optional, and imported when it is needed."""
+"""Jobs as tasks of a Ray cluster, and their reports on the way. Ray is optional, and imported when it is needed."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def in_tasks(
     A result may overtake the last reports of its task, and a task that was lost starts over and reports again.
 
     Args:
-        job: called on a worker as `job(report, *task)`; what it gives to `report` is heard here.
+        job: called on a worker as `job(report, *task)`; the arguments of `report` are heard here.
         tasks: the arguments of each call.
         heard: called here with every report.
-        address: of the cluster, by default that in `RAY_ADDRESS`; without one, Ray runs on this machine.
+        address: of the cluster, by default from `RAY_ADDRESS`; without one, Ray runs on this machine.
         environment: variables of the workers.
 
     Raises:
@@ -59,7 +59,7 @@ def in_tasks(
                 if not going:
                     break
                 while (ready := _first_ready(ray, [*going, reports], ctrl_c)) == reports:
-                    # Should the board be lost, so is what was on it; it is put up again, and tasks are not concerned.
+                    # If the board is lost, its reports are lost too. It is put up again, and tasks are not affected.
                     with ctrl_c.heeded(), suppress(ray.exceptions.RayActorError):
                         for report in ray.get(reports):
                             heard(report)
@@ -77,10 +77,10 @@ def in_tasks(
 
 @contextmanager
 def cluster(address: str | None = None) -> Iterator[Any]:
-    """Ray, connected to the cluster at this address or started on this machine; an open connection is used as it is.
+    """Ray, connected to the cluster at this address or started on this machine; an open connection is used unchanged.
 
     Without an address, that in `RAY_ADDRESS` counts. Ray itself would also join the cluster that was started last on
-    this machine, whoever may have started it, and wait for it if it has crashed.
+    this machine, even if someone else started it, and wait for it if it has crashed.
 
     Ctrl-C cannot disturb Ray while it starts or ends: it takes effect before or after.
     """
@@ -138,9 +138,9 @@ def _first_ready(ray: Any, references: list[Any], ctrl_c: CtrlC) -> Any:
 def _cancel(ray: Any, going: list[Any], tries: int = 30) -> None:
     """Cancels tasks and waits until they have ended.
 
-    Ray 2.60 loses what it is told of a task that has reached its worker and not yet begun, so it is told again every
-    second. Not by force: then Ray aborts if the task ends at that moment. A task that will not end in the end keeps
-    its CPU until the cluster is shut down.
+    Ray 2.60 loses a cancellation of a task that has reached its worker and not yet begun, so it is sent again every
+    second. Not by force: then Ray aborts if the task ends at that moment. A task that will not end in the end keeps its
+    CPU until the cluster is shut down.
     """
     while going and tries:
         for reference in going:
@@ -166,7 +166,7 @@ def _check_answers(address: str) -> None:
 
 
 def _beside_driver(ray: Any) -> Any:
-    """On the driver's own node, as long as it is there: what is lost with that node has nobody to report to either."""
+    """On the driver's own node while it exists: if that node is lost, no one is left to report to."""
     return ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
         ray.get_runtime_context().get_node_id(), soft=True
     )

@@ -1,10 +1,10 @@
-r"""A recurrent policy: gated recurrent units (Cho et al. 2014) carry numbers $h$ from step to step.
+r"""A recurrent policy: gated recurrent units (Cho et al. 2014) pass numbers $h$ from step to step.
 
 $$ r, z = \sigma(W x + U h), \qquad n = \tanh(W' x + r\,(U' h)), \qquad h' = (1 - z)\,n + z\,h, $$
 
-biases left out. The policy and the value network have units of their own, and each head sees $h'$ and $x$. What is
-carried stands behind the observation: a policy that is given $[x, h]$ gives scores, a value, and the next $h$. At the
-start of an episode $h$ is zero.
+biases left out. The policy and the value network have separate units, and each head sees $h'$ and $x$. $h$ stands
+behind the observation: a policy that is given $[x, h]$ gives scores, a value, and the next $h$. At the start of an
+episode $h$ is zero.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import numpy as np
 
 from bygones._arrays import AnyArray, Array, namespace
 from bygones.envs.problem import FairProblem
-from bygones.learn.actors import Actor, Subsets, plain_actor
+from bygones.learn.actors import Actor, Subsets, mlp
 from bygones.learn.networks import Layer, Networks, layers
 from bygones.learn.settings import Settings
 
 
 @dataclass(frozen=True)
 class Recurrent(Subsets):
-    """One logit per action, from what is observed and what is carried; `observation_size` is without the latter."""
+    """One logit per action, from the observation and $h$; `observation_size` is without the latter."""
 
     units: int
 
     @property
     def carried(self) -> int:
-        """How many numbers are carried, for both networks together."""
+        """The size of $h$, for both networks together."""
         return 2 * self.units
 
     @property
@@ -54,13 +54,13 @@ class Recurrent(Subsets):
         return _output(networks.value, seen, of_value)[..., 0]
 
     def carry(self, networks: Networks, observations: Array) -> Array:
-        """What is carried to the next step."""
+        """The next $h$."""
         seen, of_policy, of_value = self._parted(observations)
         after = [unit(networks.policy, seen, of_policy), unit(networks.value, seen, of_value)]
         return namespace(seen).concatenate(after, axis=-1)
 
     def remembering(self, observations: Array, carried: Array | None = None, starts: AnyArray | None = None) -> Array:
-        """The observations with what is carried behind them; nothing is where an episode starts, or none is given."""
+        """The observations with $h$ behind them; it is zero where an episode starts, or none is given."""
         xp = namespace(observations)
         if carried is None:
             carried = xp.zeros((*observations.shape[:-1], self.carried), dtype=observations.dtype)
@@ -69,13 +69,13 @@ class Recurrent(Subsets):
         return xp.concatenate([observations, carried], axis=-1)
 
     def _parted(self, observations: Array) -> tuple[Array, Array, Array]:
-        """What is seen, and what is carried for the policy and for the value."""
+        """The observation, and $h$ of the policy and of the value."""
         size = self.observation_size
         return observations[..., :size], observations[..., size : size + self.units], observations[..., -self.units :]
 
 
 def unit(network: tuple[Layer, ...], x: Array, h: Array) -> Array:
-    """What the units of a network carry on; rows of their weights are in the order r, z, n."""
+    """The next $h$ of a network; rows of their weights are in the order r, z, n."""
     xp, (inward, across, _), n = namespace(x), network, h.shape[-1]
     seen, carried = x @ inward.weight + inward.bias, h @ across.weight + across.bias
     gates = 0.5 * (1 + xp.tanh(0.5 * (seen[..., : 2 * n] + carried[..., : 2 * n])))
@@ -90,11 +90,9 @@ def recurrent_actor(settings: Settings, problem: FairProblem) -> Actor:
         raise ValueError(f'learner "recurrent-ppo" has its own network: leave policy at "mlp", got {settings.policy!r}')
     if problem.observation_scale == "running":
         raise ValueError(
-            "observation_scale 'running' would normalise what a recurrent policy carries as well: choose another scale"
+            "observation_scale 'running' would normalise the state of a recurrent policy as well: choose another scale"
         )
-    actor = plain_actor(settings, problem)
-    assert isinstance(actor, Subsets)
-    return Recurrent(actor.observation_size, actor.n_actions, actor.hidden, settings.recurrent_units)
+    return Recurrent(**vars(mlp(settings, problem)), units=settings.recurrent_units)
 
 
 def _output(network: tuple[Layer, ...], x: Array, h: Array) -> Array:

@@ -1,26 +1,26 @@
-"""PPO with a recurrent policy, which can learn a memory of its own.
+"""PPO with a recurrent policy, which can learn its own memory.
 
-It sees what every policy sees. With `observe_memory=False` it does not see Z, and what it knows of the past is what it
-has learned to carry from step to step: the question is whether that can replace the memory.
+It observes the same as every policy. With `observe_memory=False` it does not see Z, and knows of the past only the
+numbers that it has learned to pass from step to step: the question is whether they can replace the memory.
 
-To the rest of the learner what is carried is part of the environment's state: `Carrying` is an environment around the
-environment, so that rollouts, advantages and evaluation are those of PPO. Only the updates differ. A rollout is cut
-into sequences of `sequence` steps; each starts from what was carried when it was played, and its gradient goes back to
-its beginning.
+To the rest of the learner these numbers are part of the environment's state: `Carrying` is an environment around the
+environment, and rollouts, advantages and evaluation are the same as in PPO. Only the updates differ. A rollout is cut
+into sequences of `sequence` steps; each starts from the numbers it had when it was played, and its gradient goes back
+to its beginning.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from bygones.envs.functional import Environment
+from bygones.envs.functional import Environment, EnvParams, Noise, State
 from bygones.learn import iterations, ppo
 from bygones.learn.actors import Actor
-from bygones.learn.iterations import CurvePoint, Numbers, RunState, Shape
+from bygones.learn.iterations import Iteration, Learner, Numbers, RunState, Shape
 from bygones.learn.networks import Networks
 from bygones.learn.ppo import Samples
 from bygones.learn.recurrent import Recurrent
@@ -29,69 +29,60 @@ from bygones.learn.settings import Settings
 
 
 class Carried(NamedTuple):
-    """A state of the world, and what the policy carries."""
+    """A state of the world, and the policy's own numbers."""
 
-    world: Any
+    world: State
     numbers: jax.Array
 
 
 class CarryingParams(NamedTuple):
-    """The numbers of the world, and the networks, on which it depends what is carried."""
+    """The numbers of the world, and the networks, which set the policy's own numbers."""
 
-    world: Any
+    world: EnvParams
     networks: Networks
 
 
 @dataclass(frozen=True)
-class Carrying:
-    """An environment in whose state the policy keeps what it carries; it is observed behind all else."""
+class Carrying(Environment):
+    """An environment in whose state the policy keeps its own numbers; they are observed behind everything else."""
 
-    world: Environment
     actor: Recurrent
 
-    @property
-    def observation_size(self) -> int:
-        return self.world.observation_size + self.actor.carried
+    def start(self, noise: Noise, params: EnvParams) -> State:
+        return Carried(super().start(noise, params.world), jnp.zeros(self.actor.carried))
 
-    @property
-    def n_actions(self) -> int:
-        return self.world.n_actions
+    def observe(self, state: State, params: EnvParams) -> jax.Array:
+        return jnp.concatenate([super().observe(state.world, params.world), state.numbers])
 
-    def noise(self, key: jax.Array, steps: int) -> Any:
-        return self.world.noise(key, steps)
-
-    def start(self, noise: Any, params: CarryingParams) -> Carried:
-        return Carried(self.world.start(noise, params.world), jnp.zeros(self.actor.carried))
-
-    def observe(self, state: Carried, params: CarryingParams) -> jax.Array:
-        return jnp.concatenate([self.world.observe(state.world, params.world), state.numbers])
-
-    def advance(self, noise: Any, state: Carried, action: jax.Array, params: CarryingParams) -> Carried:
-        after = self.world.advance(noise, state.world, action, params.world)
+    def advance(self, noise: Noise, state: State, action: jax.Array, params: EnvParams) -> State:
+        after = super().advance(noise, state.world, action, params.world)
         return Carried(after, jnp.asarray(self.actor.carry(params.networks, self.observe(state, params))))
 
-    def ends(self, state: Carried, params: CarryingParams) -> tuple[jax.Array, jax.Array]:
-        return self.world.ends(state.world, params.world)
+    def ends(self, state: State, params: EnvParams) -> tuple[jax.Array, jax.Array]:
+        return super().ends(state.world, params.world)
 
-    def reward(self, before: Carried, action: jax.Array, after: Carried, params: CarryingParams) -> jax.Array:
-        return self.world.reward(before.world, action, after.world, params.world)
+    def reward(self, before: State, action: jax.Array, after: State, params: EnvParams) -> jax.Array:
+        return super().reward(before.world, action, after.world, params.world)
 
-    def utilities(self, before: Carried, action: jax.Array, after: Carried, params: CarryingParams) -> jax.Array:
-        return self.world.utilities(before.world, action, after.world, params.world)
+    def utilities(self, before: State, action: jax.Array, after: State, params: EnvParams) -> jax.Array:
+        return super().utilities(before.world, action, after.world, params.world)
 
-    def metrics(self, after: Carried, params: CarryingParams) -> dict[str, jax.Array]:
-        return self.world.metrics(after.world, params.world)
+    def metrics(self, after: State, params: EnvParams) -> dict[str, jax.Array]:
+        return super().metrics(after.world, params.world)
 
 
-def world_of(environment: Environment, actor: Actor, params: Any, networks: Networks) -> tuple[Environment, Any]:
+def world_of(
+    environment: Environment, actor: Actor, params: EnvParams, networks: Networks
+) -> tuple[Environment, EnvParams]:
     """The environment in which a policy acts, and its numbers: around the problem's, if the policy is recurrent."""
-    if isinstance(actor, Recurrent):
-        return Carrying(environment, actor), CarryingParams(params, networks)
-    return environment, params
+    if not isinstance(actor, Recurrent):
+        return environment, params
+    size = environment.observation_size + actor.carried
+    return Carrying(**{**vars(environment), "observation_size": size}, actor=actor), CarryingParams(params, networks)
 
 
 @dataclass(frozen=True)
-class RecurrentPPO:
+class RecurrentPPO(Learner):
     """PPO on sequences of steps."""
 
     sequence: int
@@ -104,11 +95,11 @@ class RecurrentPPO:
             raise ValueError(f"sequence must divide batch_size ({settings.batch_size}), got {settings.sequence}")
         return cls(settings.sequence)
 
-    def begin(self, key: jax.Array, networks: Networks, params: Any, shape: Shape) -> RunState:
+    def begin(self, key: jax.Array, networks: Networks, params: EnvParams, shape: Shape) -> RunState:
         env, around = world_of(shape.environment, shape.actor, params, networks)
         return iterations.begin(key, networks, around, shape._replace(environment=env))
 
-    def iterate(self, state: RunState, params: Any, numbers: Numbers, shape: Shape) -> tuple[RunState, CurvePoint]:
+    def iterate(self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape) -> Iteration:
         env, around = world_of(shape.environment, shape.actor, params, state.networks)
         playing = shape._replace(environment=env)
         samples, _, onward, curve = ppo.experience(state, around, numbers, playing, into_samples=samples_of)
@@ -131,19 +122,20 @@ def samples_of(networks: Networks, rollout: Rollout, numbers: Numbers, shape: Sh
     """As `ppo.samples_of`, with the starts of episodes."""
     samples, values = ppo.samples_of(networks, rollout, numbers, shape)
     over = rollout.terminated | rollout.truncated
-    # At the first step, what is carried is zero already if an episode starts there.
+    # At the first step, the policy's own numbers are zero already if an episode starts there.
     return samples._replace(starts=jnp.concatenate([jnp.zeros_like(over[:1]), over[:-1]])), values
 
 
 def loss_of(networks: Networks, batch: Samples, numbers: Numbers, shape: Shape) -> tuple[jax.Array, jax.Array]:
-    """The loss of PPO on sequences, through which what is carried is computed anew."""
+    """The loss of PPO on sequences, through which the policy's own numbers are computed again."""
     return ppo.loss(networks, batch._replace(observations=carried_anew(networks, batch, shape)), numbers, shape)
 
 
 def carried_anew(networks: Networks, batch: Samples, shape: Shape) -> jax.Array:
-    """The observations of sequences, shape (sequences, steps, …), with what these networks would have carried.
+    """The observations of sequences, shape (sequences, steps, …), with the numbers that these networks would have
+    passed on.
 
-    Each sequence begins with what was carried when it was played. At the start of an episode nothing is.
+    Each sequence begins with the numbers it had when it was played. They are zero at the start of an episode.
     """
     actor = shape.actor
     assert isinstance(actor, Recurrent)

@@ -1,7 +1,7 @@
 r"""REINFORCE on the welfare of whole episodes (Williams 1992), which under perfect recall is EUPG.
 
-The objective is what the fairness score measures: the welfare of the true utilities of an episode,
-$\mathbb{E}\,W(\sum_t u^t)$, and not the sum of rewards. Its gradient needs no rewards of single steps:
+The objective is the fairness score: the welfare of the true utilities of an episode, $\mathbb{E}\,W(\sum_t u^t)$, and
+not the sum of rewards. Its gradient needs no rewards of single steps:
 
 $$ \nabla\,\mathbb{E}\,W = \mathbb{E}\Bigl[\bigl(W(\textstyle\sum_t u^t) - b\bigr)
    \sum_t \nabla \log \pi(a_t \mid s_t)\Bigr], $$
@@ -10,9 +10,9 @@ with a baseline $b$ that does not depend on the episode: the mean welfare of the
 
 The policy sees the memory. With `PerfectRecall` that is the accrued return, and this is EUPG (Roijers, Steckelmacher
 and Nowé 2018, "Multi-objective Reinforcement Learning for the Expected Utility of the Return"), with a baseline added.
-With any other memory it has to make do with what is remembered.
+With any other memory it sees only that memory.
 
-Episodes are longer or shorter than rollouts. What an unfinished episode has added to $\sum_t \nabla \log \pi$ is kept,
+Episodes are longer or shorter than rollouts. The part of $\sum_t \nabla \log \pi$ from an unfinished episode is kept,
 and multiplied by its welfare when it ends. Each rollout in which an episode ends is one step of Adam, so a smaller
 `rollout_steps` gives more of them.
 """
@@ -20,23 +20,32 @@ and multiplied by its welfare when it ends. Each rollout in which an episode end
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from bygones.envs.functional import EnvParams
 from bygones.learn import iterations
-from bygones.learn.iterations import CurvePoint, Numbers, RunState, Shape, Steps, adam_step, clip_by_norm
+from bygones.learn.iterations import (
+    Iteration,
+    Learner,
+    Numbers,
+    RunState,
+    Shape,
+    Steps,
+    adam_step,
+    clip_by_norm,
+)
 from bygones.learn.networks import Networks
 from bygones.learn.rollouts import Rollout, collect
-from bygones.learn.settings import Settings
 
 REMEMBERED = 50
 """About how many of the last episodes the baseline is the mean of."""
 
 
 class Unfinished(NamedTuple):
-    """What is kept between two rollouts."""
+    """The state kept between two rollouts."""
 
     trace: Networks
     """The gradient of Σ log π over the steps so far of the episode that goes on."""
@@ -47,20 +56,15 @@ class Unfinished(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reinforce:
+class Reinforce(Learner):
     """REINFORCE; of the settings of learning it takes `learning_rate`, `adam_eps`, `max_grad_norm`, `rollout_steps`."""
 
-    @classmethod
-    def of(cls, settings: Settings) -> Reinforce:
-        """The learner of these settings."""
-        return cls()
-
-    def begin(self, key: jax.Array, networks: Networks, params: Any, shape: Shape) -> RunState:
+    def begin(self, key: jax.Array, networks: Networks, params: EnvParams, shape: Shape) -> RunState:
         zeros: Networks = jax.tree.map(jnp.zeros_like, networks)
         kept = Unfinished(zeros, jnp.zeros(()), jnp.zeros((), jnp.int32))
         return iterations.begin(key, networks, params, shape)._replace(kept=kept)
 
-    def iterate(self, state: RunState, params: Any, numbers: Numbers, shape: Shape) -> tuple[RunState, CurvePoint]:
+    def iterate(self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape) -> Iteration:
         key = jax.random.fold_in(jax.random.wrap_key_data(state.key), state.rollouts)
         rollout, after, last = collect(
             key, state.networks, state.environment, params, shape, normaliser=state.normaliser
@@ -80,21 +84,23 @@ class Reinforce:
 def learned(
     networks: Networks, kept: Unfinished, rollout: Rollout, over: jax.Array, welfare: jax.Array, shape: Shape
 ) -> tuple[Networks, jax.Array, Unfinished]:
-    """The gradient of the loss, the policy's and the baseline's loss, and what is kept for the next rollout.
+    """The gradient of the loss, the policy's and the baseline's loss, and the state kept for the next rollout.
 
     Args:
         networks: which drew the actions.
         kept: from the rollouts before.
         rollout: steps, some of which may belong to an episode that began before.
         over: whether an episode ended at each step.
-        welfare: of the true utilities after each step.
-        shape: what is compiled in.
+        welfare: the welfare of the true utilities after each step.
+        shape: the compiled constants.
     """
     steps = len(over)
+    # For each step, the step at which its episode ends; `steps` if it does not end in this rollout.
     end = jax.lax.cummin(jnp.where(over, jnp.arange(steps), steps), reverse=True)
     is_finished = end < steps
     gain = jnp.where(is_finished, welfare[jnp.minimum(end, steps - 1)] - kept.baseline, 0.0)
-    log_probs, pulled_back = jax.vjp(lambda weights: _log_probs(weights, rollout, shape), networks)
+    actor, seen = shape.actor, rollout.observations
+    log_probs, pulled_back = jax.vjp(lambda it: actor.log_prob(actor.scores(it, seen), rollout.actions), networks)
     (of_finished,) = pulled_back(gain)
     (of_unfinished,) = pulled_back(jnp.where(is_finished, 0.0, 1.0))
     # Where no episode has ended, all steps belong to the one that goes on, and gain[0] is 0.
@@ -105,9 +111,3 @@ def learned(
     share = 1 / jnp.maximum(ended + jnp.minimum(kept.ended, REMEMBERED), 1)
     losses = jnp.stack([-(gain * log_probs).mean(), (off**2).sum() / jnp.maximum(ended, 1)])
     return gradient, losses, Unfinished(trace, kept.baseline + share * off.sum(), kept.ended + ended)
-
-
-def _log_probs(networks: Networks, rollout: Rollout, shape: Shape) -> jax.Array:
-    scores = shape.actor.scores(networks, rollout.observations)
-    log_probs: jax.Array = shape.actor.log_prob(scores, rollout.actions)
-    return log_probs

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from bygones.envs.functional import Environment
+from bygones.envs.functional import Environment, EnvParams, Noise, State
 from bygones.learn.iterations import Shape
 from bygones.learn.networks import Networks
 from bygones.learn.normalisation import Normaliser, having_seen, normalised
+from bygones.learn.programs import Tree
 
 
 class Rollout(NamedTuple):
-    """What was observed and done, steps along the first axis."""
+    """Observations and actions, steps along the first axis."""
 
     observations: jax.Array
     actions: jax.Array
@@ -33,17 +34,17 @@ class Rollout(NamedTuple):
 def collect(
     key: jax.Array,
     networks: Networks,
-    state: Any,
-    params: Any,
+    state: State,
+    params: EnvParams,
     shape: Shape,
     normaliser: Normaliser | None = None,
     reward: Callable[..., jax.Array] | None = None,
-) -> tuple[Rollout, Any, Any]:
+) -> tuple[Rollout, State, State]:
     """One rollout from a state on; also the states after each step, and the one from which the next rollout goes on.
 
     With a normaliser, whose statistics include the observation of this state, every observation that a step is taken
     from is added to them before it is shown. The end of an episode is shown as the start that follows it is. Rewards
-    are those of the environment, unless another function with the arguments of `Environment.reward` is given.
+    come from the environment, unless another function with the arguments of `Environment.reward` is given.
     """
     env, actor, steps = shape.environment, shape.actor, shape.rollout_steps
     noise_key, action_key = jax.random.split(key)
@@ -51,7 +52,7 @@ def collect(
     # The best action for scores plus Gumbel noise is a draw: the largest logit, from their softmax.
     gumbel = jax.random.gumbel(action_key, (steps, actor.n_scores))
 
-    def step(carry: tuple[Any, Normaliser | None], drawn: tuple[Any, jax.Array]) -> tuple[Any, Any]:
+    def step(carry: tuple[State, Normaliser | None], drawn: tuple[Noise, jax.Array]) -> tuple[Tree, Tree]:
         (state, normaliser), (noise, gumbel) = carry, drawn
         seen = normalised(env.observe(state, params), normaliser)
         action = actor.best(actor.scores(networks, seen, matvec=shape.matvec) + gumbel)
@@ -80,7 +81,7 @@ def collect(
     return rollout, after, last
 
 
-def restarted(noise: Any, after: Any, params: Any, env: Environment) -> Any:
+def restarted(noise: Noise, after: State, params: EnvParams, env: Environment) -> State:
     """The state from which the next step is taken: a fresh one where the episode is over."""
     terminated, truncated = env.ends(after, params)
     fresh = env.start(noise, params)

@@ -2,7 +2,7 @@
 
 A run is advanced a few rollouts at a time by one compiled program. Between two segments its whole state is plain
 arrays: curves stream out, memory does not grow, and a run that was killed goes on from its last checkpoint to the same
-result, to the bit. On an accelerator many runs are one batch. On a CPU each run has a process of its own with
+result, to the bit. On an accelerator many runs are one batch. On a CPU each run has its own process with
 single-threaded linear algebra, because batches of small matrix products are slow there.
 """
 
@@ -25,7 +25,7 @@ import numpy as np
 
 from bygones._arrays import check_count
 from bygones._parts import missing
-from bygones.envs.functional import FunctionalEnv, arrays_of
+from bygones.envs.functional import Environment, EnvParams, arrays_of
 from bygones.envs.problem import FairProblem, Params
 from bygones.learn import checkpoints, iterations, learners, ppo
 from bygones.learn.actors import Subsets, actor_of
@@ -60,11 +60,11 @@ Watch = Callable[[RunProgress], None]
 
 @dataclass(frozen=True, repr=False)
 class TrainResult:
-    """What a run came to.
+    """The result of a run.
 
     Attributes:
         settings: the settings of the run.
-        networks: what was learned, as NumPy arrays.
+        networks: the trained networks, as NumPy arrays.
         curves: one entry per rollout: `steps` taken so far, `episodes` that ended in it, the mean of each episode
             metric over them (NaN where none ended), and `reward`, `policy_loss`, `value_loss` and
             `explained_variance` of the rollout.
@@ -72,7 +72,7 @@ class TrainResult:
         stopped_at: None, or after how many steps the loss was no longer finite; the networks are those before.
         custom_problem: None, or the problem that was learned instead of the one that the settings describe.
         normaliser: None, or the statistics of all observations (observation scale "running").
-        played: None, or what the policy came to in episodes that it played when it had been trained.
+        played: None, or the results of the policy in episodes played after training.
     """
 
     settings: Settings
@@ -90,7 +90,7 @@ class TrainResult:
 
     @property
     def policy(self) -> TrainedPolicy:
-        """What was learned, ready to act and to be saved."""
+        """The trained policy, ready to act and to be saved."""
         return TrainedPolicy(self.settings, self.networks, self.custom_problem, self.normaliser)
 
 
@@ -107,10 +107,10 @@ def train(
     Args:
         run: settings of the paper's problem; or a problem, which is learned with the default settings.
         key: the randomness of the run; by default the seed of the settings.
-        problem: what to learn instead of the problem that the settings describe. Any memory, welfare and needs will do;
-            of the settings only the learner's are used.
-        learner: what learns instead of the learner that the settings name; see `bygones.learn.learners`.
-        options: those of `train_batch`.
+        problem: the problem to learn, instead of the one that the settings describe. Any memory, welfare and needs will
+            do; of the settings only the learner's are used.
+        learner: the learner, instead of the one that the settings name; see `bygones.learn.learners`.
+        options: arguments of `train_batch`.
     """
     chosen = as_run(run, problem)
     if learner is not None:
@@ -140,13 +140,13 @@ def train_batch(
         checkpoint: a file to which the runs are saved after every segment, and from which they go on if it exists; see
             `checkpoints`.
         segment: rollouts between two looks at the runs.
-        batched: whether the runs are one batched program; by default yes if there are several. A run's numbers
-            depend on this choice in their last digits, but not on what else is in the batch.
+        batched: whether the runs are one batched program; by default yes if there are several. A run's numbers depend
+            on this choice in their last digits, but not on the other runs of the batch.
         native: whether a run's updates are machine code of this processor instead of XLA's; by default wherever they
             can be: an MLP, on a CPU, not batched, with Numba installed. The numbers depend on this in their last digits
             too.
-        evaluation_episodes: how many episodes each policy plays when it has been trained, both with actions drawn and
-            with the most probable ones; none by default. Training does not depend on it.
+        evaluation_episodes: how many episodes each policy plays when it has been trained, both with sampled and with
+            greedy actions; none by default. Training does not depend on it.
         choices: implementation choices of `iterations.Shape` (`flat`, `unroll`, `precision`), for measuring them.
 
     Raises:
@@ -220,10 +220,10 @@ def can_be_native() -> bool:
 
 
 def shape_of(run: AnyRun, **choices: Any) -> iterations.Shape:
-    """What is fixed when the program of a run is compiled."""
+    """The constants of the compiled program of a run."""
     run = as_run(run)
     return iterations.Shape(
-        environment=FunctionalEnv.of(run.problem),
+        environment=Environment.of(run.problem),
         actor=actor_of(run.settings, run.problem),
         rollout_steps=run.settings.rollout_steps,
         batch_size=run.settings.batch_size,
@@ -236,7 +236,7 @@ def shape_of(run: AnyRun, **choices: Any) -> iterations.Shape:
 
 
 def program_of(run: AnyRun, **choices: Any) -> Hashable:
-    """What runs must have in common to be one batch: their shape, and what their numbers belong to."""
+    """The things that runs of one batch must have in common: their shape, and the structure of their numbers."""
     shape = shape_of(run, **choices)
     leaves, structure = jax.tree.flatten(params_of(run))
     return shape, structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves)
@@ -264,7 +264,7 @@ def digest(runs: Sequence[AnyRun]) -> str:
 
 @functools.cache
 def _begin(batched: bool) -> Callable[..., iterations.RunState]:
-    def one(key: jax.Array, networks: Networks, params: Any, shape: iterations.Shape) -> iterations.RunState:
+    def one(key: jax.Array, networks: Networks, params: EnvParams, shape: iterations.Shape) -> iterations.RunState:
         return shape.learner.begin(key, networks, params, shape)
 
     begun = jax.vmap(one, in_axes=(0, 0, 0, None)) if batched else one
@@ -273,20 +273,20 @@ def _begin(batched: bool) -> Callable[..., iterations.RunState]:
 
 
 @functools.cache
-def _native(shape: iterations.Shape) -> Callable[..., tuple[iterations.RunState, iterations.CurvePoint]]:
+def _native(shape: iterations.Shape) -> Callable[..., iterations.Iteration]:
     """As `_compiled`, with the updates of `native`."""
     from bygones.learn import native
 
-    gather = jax.jit(functools.partial(ppo.experience, shape=shape))
+    gather, settle = jax.jit(functools.partial(ppo.experience, shape=shape)), jax.jit(iterations.settle)
 
     def advance(
-        state: iterations.RunState, params: Any, numbers: iterations.Numbers, count: int
-    ) -> tuple[iterations.RunState, iterations.CurvePoint]:
+        state: iterations.RunState, params: EnvParams, numbers: iterations.Numbers, count: int
+    ) -> iterations.Iteration:
         points = []
         for _ in range(count):
             samples, order, onward, curve = gather(state, params, numbers)
             learned = native.improve(state.networks, state.adam, samples, order, numbers, shape.batch_size)
-            state, curve = native.settle(state, onward, curve, *learned, numbers)
+            state, curve = settle(state, onward, curve, *learned, numbers)
             points.append(jax.tree.map(np.asarray, curve))
         return state, jax.tree.map(lambda *all_: np.stack(all_), *points)
 
@@ -294,13 +294,11 @@ def _native(shape: iterations.Shape) -> Callable[..., tuple[iterations.RunState,
 
 
 @functools.cache
-def _compiled(
-    shape: iterations.Shape, most: int, batched: bool
-) -> Callable[..., tuple[iterations.RunState, iterations.CurvePoint]]:
+def _compiled(shape: iterations.Shape, most: int, batched: bool) -> Callable[..., iterations.Iteration]:
     advance = functools.partial(iterations.segment, shape=shape, most=most)
     if batched:
         advance = jax.vmap(advance, in_axes=(0, 0, 0, None))
-    compiled: Callable[..., tuple[iterations.RunState, iterations.CurvePoint]] = jax.jit(advance, donate_argnums=0)
+    compiled: Callable[..., iterations.Iteration] = jax.jit(advance, donate_argnums=0)
     return compiled
 
 

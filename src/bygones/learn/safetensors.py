@@ -1,8 +1,8 @@
 """The safetensors format for float32 arrays, in a page: machines with an accelerator are often bare.
 
-A file is the length of its header (eight bytes, little-endian), a JSON header that says where each array lies, and
-the arrays one after the other. There is nothing in it that could be executed. The metadata in the header holds the
-SHA-256 of the file, in which the hash itself counts as zeros. A file without a hash, from an earlier version or another
+A file is the length of its header (eight bytes, little-endian), a JSON header with the position of each array, and the
+arrays one after the other. There is nothing in it that could be executed. The metadata in the header holds the SHA-256
+of the file, in which the hash itself counts as zeros. A file without a hash, from an earlier version or another
 program, is read as well.
 """
 
@@ -69,7 +69,7 @@ def _tensor(path: Path | str, name: str, place: Any, data: bytes) -> np.ndarray:
         for number in (*shape, begin, end):
             check_count("number", number, least=0)
     except (KeyError, TypeError, ValueError):
-        raise ValueError(f"{path} is damaged: its header does not say where tensor {name} lies") from None
+        raise ValueError(f"{path} is damaged: its header has no position for tensor {name}") from None
     if kind != "F32":
         raise ValueError(f"{path}: tensor {name} must be F32, got {kind}")
     if end > len(data):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from bygones._arrays import check_between, check_count, check_one_of
-from bygones.envs.problem import End, FairProblem, Scale
+from bygones.envs.problem import PLAIN, End, FairProblem, Scale
 from bygones.envs.scenarios.allocation import Allocation
 from bygones.learn import learners
 from bygones.memory import Discounted
@@ -27,24 +27,16 @@ WEIGHTS = 10**8
 """The most weights of a network: four times as many numbers are kept while it learns."""
 
 MLP_ENUMERATES = 'policy "mlp" has an output for each: use policy "symmetric", which scores agents instead'
-"""What to do about too many subsets of agents."""
+"""The advice for too many subsets of agents."""
 
-_OF_PROBLEM = (
-    "gamma",
-    "aggregation",
-    "welfare",
-    "weight",
-    "horizon",
-    "n_agents",
-    "n_resources",
-    "n_advantaged",
-    "observation_scale",
-    "fixed_scale",
-    "observe_memory",
-    "observe_denominator",
-    "ends",
-    "shaping_discount",
-)
+_COUNTS = {
+    "rollout_steps": 10**7, "epochs": 10**4, "total_steps": 10**12, "agent_units": 4096, "recurrent_units": 4096,
+    "sequence": 10**7, "replay_size": 10**8, "update_every": None, "target_every": None, "n_agents": 10**6,
+    "horizon": None,
+}  # fmt: skip
+"""The largest value of the settings that are counts of at least 1."""
+
+_OF_PROBLEM = ("gamma", "aggregation", "welfare", "horizon", "n_agents", "n_resources", "n_advantaged", *PLAIN)
 """The settings that describe the problem; all others are the learner's."""
 
 FORMAT_1_SETTINGS = (
@@ -55,7 +47,7 @@ FORMAT_1_SETTINGS = (
     "max_grad_norm", "learning_rate", "adam_eps", "hidden",
 )  # fmt: skip
 """The settings that runs had when the format of results was fixed. This list never changes: a setting that is not in it
-was added later, and its default stands for what bygones did before the setting existed."""
+was added later, and its default stands for the behaviour before the setting existed."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +76,7 @@ class Settings:
     n_advantaged: int = 2
     """How many agents, the first ones, have needs from U(0.8, 1) instead of U(0, 1)."""
     observation_scale: Scale = "none"
-    """How the memory is observed: as it is, or divided by one of several scales."""
+    """How the memory is observed: unscaled, or divided by one of several scales."""
     fixed_scale: float = 100.0
     """The divisor of the observation scale "fixed"."""
     observe_memory: bool | None = None
@@ -127,13 +119,13 @@ class Settings:
     agent_units: int = 32
     """Units in the layers of a symmetric policy."""
     agent_features: AgentFeatures = "logarithmic"
-    """How a symmetric policy sees what is remembered: "plain", or "logarithmic", which keeps large numbers small."""
+    """How a symmetric policy sees the memory: "plain", or "logarithmic", which keeps large numbers small."""
     learner: str = "ppo"
-    """The learner: ppo, ggf-ppo, recurrent-ppo, dqn or reinforce."""
+    """The learner: ppo, ggf-ppo, recurrent-ppo, dqn or reinforce, or your own as module:name."""
     gini_ratio: float = 0.5
     """For ggf-ppo: the factor by which weights fall from each agent to the next better-off one."""
     recurrent_units: int = 64
-    """For recurrent-ppo: how many numbers each of its two networks carries from step to step."""
+    """For recurrent-ppo: how many numbers each of its two networks passes from step to step."""
     sequence: int = 32
     """For recurrent-ppo: steps through which gradients go back; must divide the batch."""
     replay_size: int = 50_000
@@ -157,7 +149,7 @@ class Settings:
                 f"problem instead, as train(settings, problem=FairProblem(welfare=...)), got {self.welfare!r}"
             )
         object.__setattr__(self, "welfare", str(named(self.welfare)))
-        for name, most in (("rollout_steps", 10**7), ("epochs", 10**4), ("total_steps", 10**12)):
+        for name, most in _COUNTS.items():
             check_count(name, getattr(self, name), most=most)
         for name in ("discount", "gae_lambda"):
             check_between(name, getattr(self, name), 0.0, 1.0, "between 0 and 1")
@@ -173,22 +165,15 @@ class Settings:
             raise ValueError(f"seed must be below 2**32, got {self.seed}")
         object.__setattr__(self, "hidden", tuple(check_count("hidden", units) for units in self.hidden))
         check_one_of("policy", self.policy, get_args(PolicyKind))
-        check_one_of("learner", self.learner, learners.names())
-        check_count("agent_units", self.agent_units, most=4096)
-        for name, most in (("recurrent_units", 4096), ("sequence", 10**7), ("replay_size", 10**8)):
-            check_count(name, getattr(self, name), most=most)
-        for name in ("update_every", "target_every"):
-            check_count(name, getattr(self, name))
+        object.__setattr__(self, "learner", learners.checked(self.learner))
         check_count("counterfactuals", self.counterfactuals, 0, most=1000)
         check_one_of("agent_features", self.agent_features, get_args(AgentFeatures))
-        check_count("n_agents", self.n_agents, most=10**6)
         if self.policy == "mlp":
             self._check_mlp()
         if check_count("batch_size", self.batch_size, least=2) > self.rollout_steps or (
             self.rollout_steps % self.batch_size
         ):
             raise ValueError(f"batch_size must divide rollout_steps ({self.rollout_steps}), got {self.batch_size}")
-        check_count("horizon", self.horizon)
         check_solvable(self.policy, self.problem())
 
     def _check_mlp(self) -> None:
@@ -203,13 +188,7 @@ class Settings:
             Allocation(self.horizon, self.n_resources, n_agents=self.n_agents, n_advantaged=self.n_advantaged),
             memory=Discounted(gamma=self.gamma, average=self.aggregation == "averaged"),
             welfare=self.welfare,
-            weight=self.weight,
-            observation_scale=self.observation_scale,
-            fixed_scale=self.fixed_scale,
-            observe_memory=self.observe_memory,
-            observe_denominator=self.observe_denominator,
-            ends=self.ends,
-            shaping_discount=self.shaping_discount,
+            **{name: getattr(self, name) for name in PLAIN},
         )
 
     @property
@@ -243,7 +222,7 @@ class Settings:
     def distinction(self) -> dict[str, Any]:
         """As `to_dict`, less the settings added after format 1 of results that are at their default.
 
-        Runs are named and policies are saved by it: adding a setting changes neither for those that do not use it.
+        Runs are named and policies are saved by it: adding a setting changes neither for runs that do not use it.
         """
         later = later_defaults(type(self))
         return {name: value for name, value in self.to_dict().items() if name not in later or value != later[name]}

@@ -13,9 +13,9 @@ from the Plackett–Luce distribution
 
 $$ \log p(a_1, \dots, a_k) = \sum_{j=1}^k \Bigl(s_{a_j} - \log \sum_{i \notin \{a_1,\dots,a_{j-1}\}} e^{s_i}\Bigr). $$
 
-The action is the ranking $(a_1, \dots, a_k)$, not the set: the ranking is what was drawn, and its probability takes
-O(nk) operations, where that of the set is a sum over k! rankings. Only the set matters to the environment, so the ratio
-of PPO is that of a finer action: as unbiased, with a little more variance.
+The action is the ranking $(a_1, \dots, a_k)$, not the set: the ranking was drawn, and its probability takes O(nk)
+operations, where that of the set is a sum over k! rankings. Only the set matters to the environment, so the ratio of
+PPO is that of a finer action: as unbiased, with a little more variance.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Rankings:
     units: int
     """Units of every layer."""
     logarithmic: bool = True
-    """Whether what is remembered is seen on a logarithmic scale: x as ±ln(1 + |x|)."""
+    """Whether the memory is seen on a logarithmic scale: x as ±ln(1 + |x|)."""
     n_seen: int = 1
-    """How many numbers are observed of each agent besides what is remembered: in the paper's problem, its need."""
+    """How many numbers are observed of each agent besides the memory: in the paper's problem, its need."""
     n_shared: int = 0
     """How many numbers are observed that belong to no agent."""
 
@@ -95,12 +95,12 @@ class Rankings:
         return _product(head.weight, hidden)[0] + head.bias[0]
 
     def features(self, observations: Array) -> Array:
-        """What is known about each agent, shape (5, n, ...); one more where the denominator is observed.
+        """The features of each agent, shape (5, n, ...); one more where the denominator is observed.
 
-        Its need, and how far above the mean of all needs that is; what is remembered, and how far above the mean and
-        above the minimum that is. Where more is observed of an agent than its need, so it is with each number; numbers
-        that belong to no agent are the same for all. The batch comes last, because compiled programs are twice as fast
-        where neighbours in memory go through the same operations.
+        Its need, and how far above the mean of all needs that is; its memory, and how far above the mean and above the
+        minimum that is. Where more is observed of an agent than its need, so it is with each number; numbers that
+        belong to no agent are the same for all. The batch comes last, because compiled programs are twice as fast where
+        neighbours in memory go through the same operations.
         """
         n, xp, seen_as = self.n_agents, namespace(observations), _compressed if self.logarithmic else _unchanged
         seen = xp.moveaxis(observations, -1, 0)

@@ -1,10 +1,8 @@
-"""Policies with a value for each agent: what the agent will receive. The policy networks are those of PPO."""
+"""Policies with a value for each agent: the utility it will receive. The policy networks are the same as in PPO."""
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -34,8 +32,8 @@ class RankingsWithValues(Rankings):
     r"""The symmetric policy; the value of an agent is computed much as its score is, $v_i = \tanh([x_i, e]\,H)\,w$.
 
     Unlike the score, it does not depend on $x_i$ directly. An episode that is cut off is valued at its last state, in
-    which more is remembered than in any from which a step was taken. A value that grows without limit with what is
-    remembered is then fed back to itself, and diverges.
+    which the memory is larger than in any from which a step was taken. A value that grows without limit with the memory
+    is then fed back to itself, and diverges.
     """
 
     def initial(self, seed: int) -> Networks:
@@ -52,10 +50,6 @@ def actor_with_values(settings: Settings, problem: FairProblem) -> Actor:
     """The kind of policy that these settings name, with a value for each agent."""
     actor = plain_actor(settings, problem)
     if isinstance(actor, Rankings):
-        return RankingsWithValues(**_fields(actor))
+        return RankingsWithValues(**vars(actor))
     assert isinstance(actor, Subsets)
-    return SubsetsWithValues(**_fields(actor), n_agents=problem.n_agents)
-
-
-def _fields(actor: Rankings | Subsets) -> dict[str, Any]:
-    return {field.name: getattr(actor, field.name) for field in dataclasses.fields(actor)}
+    return SubsetsWithValues(**vars(actor), n_agents=problem.n_agents)

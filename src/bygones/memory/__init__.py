@@ -1,7 +1,7 @@
-r"""What is remembered of past utilities: one interface, several memories.
+r"""The memory of past utilities: one interface, several memories.
 
-`bygones.memory.contract` says what a memory promises, `bygones.memory.discounted` holds the paper's memories,
-`bygones.memory.per_agent` those with a decay per agent and `bygones.memory.linear` those of Theorem 5.
+`bygones.memory.contract` defines the promises of a memory, `bygones.memory.discounted` holds the paper's memories,
+`bygones.memory.per_agent` has memories with a decay per agent and `bygones.memory.linear` the memories of Theorem 5.
 `bygones.memory.windows` and `bygones.memory.bounded` hold others that people use; `docs/memories.md` compares them.
 `docs/extending.md` shows how to add one. `named` finds a memory by its name.
 """

@@ -1,8 +1,8 @@
-"""A memory around another: the base of all memories that are like another but for one thing, and of your own.
+"""A memory around another: the base of all memories that differ from another in one thing, and of custom memories.
 
-A memory that is like another but for one of `init`, `advance` and `read` holds the other and inherits from `Around`.
-It says which promises of the memory inside it keeps. The others are then those of `Memory`, which promise nothing, or
-its own.
+A memory that is like another but for one of `init`, `advance` and `read` holds the other and inherits from `Around`. It
+lists which promises of the memory inside it keeps. The others are then inherited from `Memory`, which promises nothing,
+or its own.
 """
 
 from __future__ import annotations
@@ -35,9 +35,8 @@ PROMISES = (
 class Around(Memory[State]):
     """A memory around another, which does all that a subclass does not do itself.
 
-    A subclass with another `init`, `advance` or `read` must have a class attribute `keeps`, the names of those
-    promises of the memory inside that still hold. If its state is not that of the memory inside, it says in `inner`
-    where that is.
+    A subclass with another `init`, `advance` or `read` must have a class attribute `keeps`, the names of those promises
+    of the memory inside that still hold. If its state is not that of the memory inside, `inner` shows where that is.
 
     Attributes:
         memory: the memory inside.
@@ -53,7 +52,7 @@ class Around(Memory[State]):
         changed = [name for name in ("init", "advance", "read") if getattr(cls, name) is not getattr(Around, name)]
         if (changed and "keeps" not in cls.__dict__) or not set(cls.keeps) <= set(PROMISES):
             raise TypeError(
-                f"{cls.__name__} has its own {listed(changed)}, so it must say which promises of the memory inside "
+                f"{cls.__name__} has its own {listed(changed)}, so it must list which promises of the memory inside "
                 f"still hold: keeps = (), or some of {', '.join(PROMISES)}"
             )
         for name in set(PROMISES) - set(cls.keeps):

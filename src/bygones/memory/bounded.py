@@ -15,7 +15,7 @@ from bygones.memory.contract import AnyState, Memory, Response, with_parts
 
 @dataclass(frozen=True)
 class Capped(Around[AnyState]):
-    r"""Any memory that keeps agents apart, with a ceiling: what would lift $Z_i$ above $c$ = `cap` is lost.
+    r"""Any memory that keeps agents apart, with a ceiling: utility that would lift $Z_i$ above $c$ = `cap` is lost.
 
     This is how credit caps work: $Z^t = \min(\gamma\,Z^{t-1} + u^t,\, c)$ for a discounted memory. The excess is gone
     for good; it does not come back when the rest has faded. (A cap on the reading alone would keep it: an agent far
@@ -37,7 +37,7 @@ class Capped(Around[AnyState]):
         is_affine = type(inside).response is not Memory.response
         if not (is_affine and inside.keeps_agents_apart) or inside.can_be_negative:
             raise ValueError(
-                "memory must keep agents apart, say how it responds to utilities and never fall below 0 to be capped, "
+                "memory must keep agents apart, promise its response to utilities and never fall below 0 to be capped, "
                 f"as Discounted does, got {inside!r}"
             )
         check_between("cap", self.cap, 0.0, math.inf, "a finite number above 0", open_low=True, open_high=True)
@@ -56,7 +56,7 @@ class Capped(Around[AnyState]):
         return inside.advance(state, taken, elapsed)
 
     def read(self, state: AnyState) -> Array:
-        # What the memory inside received was rounded, so its Z may exceed the cap by its last digit.
+        # The utilities of the memory inside were rounded, so its Z may exceed the cap by its last digit.
         Z = self.memory.read(state)
         return namespace(Z, self.cap).minimum(Z, self.cap)
 
@@ -68,11 +68,11 @@ class Capped(Around[AnyState]):
 
 
 class RelativeState(NamedTuple):
-    """What a relative memory holds.
+    """The state of a relative memory.
 
     Attributes:
         inside: the state of the memory inside.
-        floor: what the lowest agent had before the latest utilities arrived.
+        floor: the memory of the lowest agent before the latest utilities arrived.
     """
 
     inside: AnyState
@@ -83,14 +83,14 @@ class RelativeState(NamedTuple):
 class Relative(Around[RelativeState]):
     r"""Any memory counted from its lowest agent, as round-robin counters are.
 
-    Before new utilities arrive, what the lowest agent has by then is taken off everybody. For a discounted memory:
+    Before new utilities arrive, the memory of the lowest agent by then is taken off everyone. For a discounted memory:
 
     $$ Z^t = \gamma\,Z^{t-1} - \min_j \gamma\,Z_j^{t-1} + u^t. $$
 
     Only differences between agents are left. Where welfare depends on differences (egalitarian, utilitarian,
     generalised Gini) decisions stay the same; where it depends on ratios (Nash, α-fair) the lowest agents count more.
     $Z$ of perfect recall stays small as long as nobody is left behind. (Taking the minimum off after the utilities have
-    arrived would turn decisions round: serving the lowest agent would lower everybody else.)
+    arrived would turn decisions round: serving the lowest agent would lower everyone else.)
     """
 
     keeps = ("can_be_negative", "forgets_at_once", "half_life")

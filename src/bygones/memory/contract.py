@@ -1,4 +1,4 @@
-r"""What every memory promises.
+r"""The promises of every memory.
 
 A memory holds rules and no past; its *state* holds the past. Three methods make a memory:
 
@@ -6,7 +6,7 @@ A memory holds rules and no past; its *state* holds the past. Three methods make
 - `advance(state, utilities, elapsed)`: the state after utilities arrive;
 - `read(state)`: the remembered utilities $Z$, agents along the last axis.
 
-They are pure, leave their arguments as they are, and treat leading axes as a batch. With them a memory works in the
+They are pure, never change their arguments, and treat leading axes as a batch. With them a memory works in the
 environment, the wrappers, the simulator, the learner and, for small problems, in `allocate`.
 
 Everything else is a *promise*, which lets callers do better: `response` makes `allocate` exact for problems of any
@@ -35,16 +35,16 @@ AnyState: TypeAlias = tuple[Any, ...]
 """The state of some memory, where it does not matter of which: a named tuple of arrays, or of such tuples."""
 
 State = TypeVar("State", bound=AnyState, default=Any)
-"""What a memory holds between two steps: a named tuple of arrays whose leading axes are a batch."""
+"""The state of a memory between two steps: a named tuple of arrays whose leading axes are a batch."""
 
 
 class Response(NamedTuple):
     r"""How a memory responds to utilities $u$: $Z \mid u = \text{base} + G\,u$.
 
     Attributes:
-        base: what is remembered of each agent if nobody receives anything.
-        gain: $G$, as one number for all agents, one number per agent, or a matrix of agents by agents where what one
-            agent receives changes what is remembered of another.
+        base: the memory of each agent if no one receives anything.
+        gain: $G$, as one number for all agents, one number per agent, or a matrix of agents by agents where the utility
+            of one agent changes the memory of another.
     """
 
     base: np.ndarray
@@ -200,7 +200,7 @@ memories: Registry[Memory] = Registry(
     "a class of memories, or a function that returns one",
     synonyms={"perfect": "perfect_recall", "none": "instantaneous"},
 )
-"""The memories by name, such as `discounted(half_life=50)`. Memories of your own are welcome: `memories.add`."""
+"""The memories by name, such as `discounted(half_life=50)`. `memories.add` adds your own."""
 
 
 def named(memory: AnyMemory) -> Memory:
@@ -228,7 +228,7 @@ IN_TIME = {"discounted": "half_life", "sliding_window": "length", "reset": "ever
 
 
 def named_in_time(text: str) -> tuple[Named[Memory], str | None]:
-    """A memory in real time, such as `sliding_window(length=28d)`, and its length of time as it is written.
+    """A memory in real time, such as `sliding_window(length=28d)`, and its length of time as the text has it.
 
     A memory that is not in `IN_TIME` has no such length. One that is takes nothing else.
     """
@@ -252,14 +252,14 @@ def with_parts(memory: SomeMemory, /, **parts: object) -> SomeMemory:
 def check_entitlements(entitlements: AnyArray, n_agents: int, *, exempt: bool = False) -> Array:
     """The entitlements as an array, refused unless they are one finite number above zero per agent.
 
-    With `exempt`, as for shares of a load, an entitlement may be zero, though not everybody's.
+    With `exempt`, as for shares of a load, an entitlement may be zero, though not everyone's.
     """
     weights = check_finite("entitlements", entitlements)
     if weights.shape != (n_agents,):
         raise ValueError(f"entitlements must have one entry per agent ({n_agents}), got shape {weights.shape}")
     if exempt:
         if not is_traced(weights) and not np.any(weights):
-            raise ValueError("entitlements must be above 0 for at least one agent, since not everybody can be exempt")
+            raise ValueError("entitlements must be above 0 for at least one agent, since not everyone can be exempt")
         return check_between("entitlements", weights, 0.0, math.inf, "at least 0 for every agent (0 is exempt)")
     return check_between("entitlements", weights, 0.0, math.inf, "above 0 for every agent", open_low=True)
 

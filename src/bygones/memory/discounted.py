@@ -1,8 +1,8 @@
-r"""What is remembered of past utilities: one recursion, several names.
+r"""The memory of past utilities: one recursion, several names.
 
 A fairness memory sums up, for each of $n$ agents, the utilities $u^1, u^2, \dots$ received so far. Between two
-utilities the past fades by $\gamma$ per step, then the new utility is added; beside it runs the denominator $d$,
-what the memory would hold had every utility been one:
+utilities the past fades by $\gamma$ per step, then the new utility is added. The denominator $d$ is the value that
+the memory would have if every utility had been one:
 
 $$ Z^t = \gamma\,Z^{t-1} + u^t, \qquad d_t = \gamma\,d_{t-1} + 1, \qquad Z^0 = 0,\; d_0 = 0. $$
 
@@ -44,7 +44,7 @@ class Discounted(Memory[MemoryState]):
 
     gamma: Number
     forgets: Number = field(init=False, repr=False, compare=False)
-    """1 − γ, kept beside γ because float32 would lose its digits: at γ = 0.999 all but the first five."""
+    """1 − γ, kept next to γ because float32 would lose its digits: at γ = 0.999 all but the first five."""
     average: Condition
 
     def __init__(
@@ -88,7 +88,7 @@ class Discounted(Memory[MemoryState]):
 
     def faded(self, state: MemoryState, elapsed: Number = 1) -> np.ndarray:
         # `advance` without keeping book of rounding errors: two thirds of its work go into what rounding drops from
-        # its result, which a decision does not need. What it dropped before counts only in single precision.
+        # its result, which a decision does not need. The parts dropped before that count only in single precision.
         left, taken = (float(share) for share in decay.kept(self.gamma, elapsed, self.forgets))
         left = left if left < 0.5 else 1.0 - taken
         Z = np.asarray(left * np.asarray(state.Z, dtype=float))

@@ -8,7 +8,7 @@ from bygones._arrays import Array, Number, select
 
 
 class MemoryState(NamedTuple):
-    """What a memory holds between two steps; under JAX a pytree. Read it with `Memory.values`.
+    """The state of a memory between two steps; under JAX a pytree. Read it with `Memory.values`.
 
     Attributes:
         Z: the discounted sums of utilities, agents along the last axis.
@@ -26,8 +26,8 @@ class MemoryState(NamedTuple):
 def fade_and_add(total: Array, lost: Array, new: Number, left: Number, taken: Number) -> tuple[Array, Array]:
     """`left * total + new`, and what rounding dropped from it.
 
-    Where most is left, what is taken is subtracted instead: the product then rounds at the size of one
-    utility, not at the size of the whole past.
+    Where most is left, the lost part is subtracted instead: the product then rounds at the size of one utility, not at
+    the size of the whole past.
     """
     most_is_left = left >= 0.5
     if most_is_left is True:

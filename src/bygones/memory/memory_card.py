@@ -1,8 +1,8 @@
 """A memory as notebooks show it: how fast the past fades, as a curve and in sentences.
 
 The curve is the weight of a utility that is $k$ steps old against one received now. It is found by asking: let an agent
-receive 1 and nothing $k$ steps later, then nothing first and 1 later, and divide what is remembered in the first case
-by what is remembered in the second. So it is right for every memory, averaged ones and those of others too.
+receive 1 and nothing $k$ steps later, then nothing first and 1 later, and divide the memory in the first case by the
+memory in the second. So it is right for every memory, averaged ones and those of others too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bygones.memory.contract import Memory
 
 POINTS = 48
-"""Points of a curve, before those that a cliff needs."""
+"""Points of a curve, without the additional points of a cliff."""
 
 LONGEST = 2**14
 """The greatest age that is looked at, in steps."""
@@ -41,7 +41,7 @@ _LONG_NUMBER = re.compile(r"\b\d+\.\d{7,}(?!\d*e)")
 
 
 def document(memory: Memory) -> Document:
-    """The memory with its decay curve and what it promises."""
+    """The memory with its decay curve and its promises."""
     lines = dict(islice(decay_curves(memory).items(), _NAMED))
     picture = [Curves(lines, "The weight of a utility received some steps ago", "steps")] if lines else []
     whose = [f"The curves are those of {listed(list(lines))}."] if len(lines) > 1 else []
@@ -142,5 +142,5 @@ def _size(memory: Memory) -> str:
     mean = "mean" if np.any(memory.average) else "sum"
     bound = memory.bound(1.0)
     if math.isinf(bound):
-        return f"What is remembered is a {mean}, without a known limit."
-    return f"What is remembered is a {mean}, at most {amount(bound)} if no utility is above 1."
+        return f"The memory is a {mean}, without a known limit."
+    return f"The memory is a {mean}, at most {amount(bound)} if no utility is above 1."

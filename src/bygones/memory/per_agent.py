@@ -1,7 +1,7 @@
 r"""One decay per agent.
 
 `Discounted` has one $\gamma$ for all agents; an array there is one $\gamma$ per memory of a batch, as under `vmap`. One
-per agent is a memory of its own, so that the recursion of `Discounted` stays as fast and as short as it is.
+per agent is a separate memory, so the recursion of `Discounted` stays fast and short.
 """
 
 from __future__ import annotations

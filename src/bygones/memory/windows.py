@@ -1,7 +1,7 @@
-r"""Memories that forget all at once: what has left the window, or what was before the last reset.
+r"""Memories that forget all at once: everything outside the window, or before the last reset.
 
 Both count a past utility in full or not at all, so both are bounded like a discounted memory, and both have a cliff: at
-the window's edge, or at the end of the period, what is remembered of an agent drops although nothing has happened.
+the window's edge, or at the end of the period, the memory of an agent drops although nothing has happened.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bygones.memory.exact_sums import fade_and_add, per_agent
 
 
 class WindowState(NamedTuple):
-    """What a sliding window holds: the steps in it one by one, the newest last.
+    """The state of a sliding window: its steps one by one, the newest last.
 
     Attributes:
         utilities: per agent the utilities of the last steps, steps along the last axis.
@@ -35,8 +35,8 @@ class SlidingWindow(Memory[WindowState]):
     r"""The sum of the utilities of the last $m$ = `length` steps, $Z^t = u^{t-m+1} + \dots + u^t$.
 
     A utility counts in full until it is $m$ steps old, and then not at all. The state keeps $m$ numbers per agent,
-    because what leaves the window has to be known; $Z$ is summed anew at each reading, so rounding errors do not pile
-    up. With `length=1` it is `Instantaneous`.
+    because utilities that leave the window must be known. $Z$ is summed again at each reading, so rounding errors do
+    not pile up. With `length=1` it is `Instantaneous`.
 
     Time between utilities must be whole steps. Under JAX tracing, where a number cannot be looked at, part of a step is
     dropped.
@@ -82,14 +82,14 @@ class SlidingWindow(Memory[WindowState]):
         return int(state.utilities.shape[-2])
 
     def _whole_steps(self, elapsed: Number) -> Array:
-        """The time as a number of steps; from `length` steps on, all the same."""
+        """The time as a number of steps; from `length` steps on, always `length`."""
         if not is_traced(elapsed) and np.any(np.floor(elapsed) != elapsed):
             raise ValueError(f"elapsed must be a whole number of steps for a sliding window, got {elapsed}")
         return namespace(elapsed).minimum(elapsed, self.length).astype(int)
 
 
 class ResetState(NamedTuple):
-    """What a memory with resets holds.
+    """The state of a memory with resets.
 
     Attributes:
         Z: the sums of utilities since the last reset.
@@ -158,7 +158,7 @@ class Reset(Memory[ResetState]):
 
 
 def _slide(rows: Array, steps: Array, newest: Array) -> Array:
-    """The rows moved on by these steps, with what is newest added to the last of them."""
+    """The rows moved on by these steps, with the newest utilities added to the last of them."""
     xp = namespace(rows, steps, newest)
     length = rows.shape[-1]
     source = xp.arange(length) + per_agent(steps)

@@ -30,10 +30,10 @@ from bygones import __version__
 from bygones._arrays import check_one_of
 from bygones._csv import shield
 from bygones._files import UNFINISHED, replacing
+from bygones._locks import locked
 from bygones._registry import no_imports
 from bygones._text import counted
 from bygones.document.document import Answer, Cell, Column, Document, Table
-from bygones.learn.locks import locked
 from bygones.learn.settings import Settings
 from bygones.paper import parquet
 from bygones.paper.columns import CURVE_POINTS, CURVES, FORMAT, METRICS, SCHEMA, SETTINGS, WAYS, in_this_layout

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from bygones._arrays import Array, Floats, check_count, namespace
+from bygones._arrays import Array, Floats, Json, check_count, namespace
 from bygones.envs.needs import Needs, advantaged
 from bygones.envs.scenario import Scenario
 
@@ -17,7 +17,7 @@ class Day(NamedTuple):
 
     needs: Array
     needs_state: Array
-    """What the distribution of needs remembers."""
+    """The state of the distribution of needs."""
     step: Array
     """The number of the step, from 1."""
 
@@ -50,9 +50,6 @@ class Allocation(Scenario):
 
     ## Starting State
     The needs of the first step are drawn.
-
-    ## Episode End
-    After `horizon` steps.
 
     ## Arguments
     - `n_resources`: k.
@@ -109,7 +106,7 @@ class Allocation(Scenario):
     def _identity(self) -> tuple[object, ...]:
         return self.horizon, self.n_resources, _parts(self.needs)
 
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> Json:
         """The parameters by name; the needs only if they are not the paper's, which are plain numbers."""
         plain = {"horizon": self.horizon, "n_resources": self.n_resources}
         n_advantaged = int(np.count_nonzero(self.seen_bounds[0]))

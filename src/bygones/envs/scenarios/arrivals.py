@@ -22,8 +22,8 @@ class Arrivals(Scenario):
     r"""A cake and a donut at every step for Alice and Bob, of whom Bob joins late.
 
     ## Description
-    The same items are handed out at every step. Agent i takes part from step `joins[i]` + 1 to step `leaves[i]`. What
-    is given to somebody who does not take part is lost.
+    The same items are allocated at every step. Agent i takes part from step `joins[i]` + 1 to step `leaves[i]`. An item
+    given to someone who does not take part is lost.
 
     ## Source
     The paper, Example 2 (and Example 1, with `joins=(0, 0)`); see `bygones.paper.examples`.
@@ -35,25 +35,22 @@ class Arrivals(Scenario):
     Who receives each item: one agent for each, possibly the same. The last item varies fastest.
 
     ## Utilities
-    What its items are worth to each agent that takes part.
+    The worth of its items to each agent that takes part.
 
     ## Starting State
     Step 1.
 
-    ## Episode End
-    After `horizon` steps.
-
     ## Arguments
-    - `worth`: what each item is worth to each agent, one row per agent.
+    - `worth`: the worth of each item to each agent, one row per agent.
     - `joins`: the number of steps before each agent takes part.
     - `leaves`: the last step of each agent; by default nobody leaves.
 
     ## Presence
-    Those who do not take part are not judged: in the reward they count as if they had the mean of those who do.
+    Absent agents are not judged: in the reward they count as if they had the mean of the agents present.
 
     ## Bound
-    Per step at most the largest worth of every item among those who take part, and for an agent all items while it
-    takes part.
+    Per step at most the largest worth of every item among the agents present, and for an agent all items while it takes
+    part.
     """
 
     horizon: int = 50
@@ -61,6 +58,8 @@ class Arrivals(Scenario):
     joins: tuple[int, ...] = (0, 10)
     leaves: tuple[int, ...] | None = None
 
+    n_noise = 0
+    largest_seen = 1.0
     features = ("takes part",)
 
     def check(self) -> None:
@@ -82,19 +81,11 @@ class Arrivals(Scenario):
         return len(self.worth)
 
     @property
-    def n_noise(self) -> int:
-        return 0
-
-    @property
     def utility_bounds(self) -> tuple[Floats, Floats]:
         return np.zeros(self.n_agents), np.array(self.worth).sum(axis=1)
 
-    @property
-    def seen_bounds(self) -> tuple[Floats, Floats]:
-        return np.zeros(self.n_agents), np.ones(self.n_agents)
-
     def actions(self) -> Floats:
-        """One row per way to hand out the items: what each agent receives, if it takes part."""
+        """One row per way to allocate the items: the utility of each agent, if it takes part."""
         n, items = np.array(self.worth).shape
         owners = np.stack(np.unravel_index(np.arange(n**items), (n,) * items), axis=1)
         received = owners[:, None, :] == np.arange(n)[None, :, None]

@@ -1,4 +1,4 @@
-"""Attention for places where things happen: what is ignored grows."""
+"""Attention for places where things happen: ignored problems grow."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Attention(Scenario):
     ## Description
     At place i a Poisson number of incidents happens at each step, with mean $r_i$. A place that a inspectors look at
     finds each of them with probability $1 - m^a$. Then $r_i$ falls by `dynamic_rate` per inspector, not below 0, or
-    rises by it if nobody looked. The incidents themselves are not seen, only those that are found.
+    rises by it if nobody looked. The incidents themselves are not seen, only the ones that are found.
 
     ## Source
     google/ml-fairness-gym, `environments/attention_allocation.py` (D'Amour et al., "Fairness is not static", 2020),
@@ -48,9 +48,6 @@ class Attention(Scenario):
 
     ## Starting State
     The rates of `rates`; nothing found yet.
-
-    ## Episode End
-    After `horizon` steps.
 
     ## Arguments
     - `rates`: the incidents to expect at each place at the start.
@@ -75,6 +72,7 @@ class Attention(Scenario):
     dynamic_rate: float = 0.1
     highest: float = 10.0
 
+    largest_utility = float(MOST_INCIDENTS)
     features = ("incidents found", "inspectors")
 
     def check(self) -> None:
@@ -93,10 +91,6 @@ class Attention(Scenario):
     @property
     def n_noise(self) -> int:
         return self.n_agents * (1 + MOST_INCIDENTS)
-
-    @property
-    def utility_bounds(self) -> tuple[Floats, Floats]:
-        return np.zeros(self.n_agents), np.full(self.n_agents, float(MOST_INCIDENTS))
 
     @property
     def seen_bounds(self) -> tuple[Floats, Floats]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bygones._arrays import Array, Floats, namespace
+from bygones._arrays import Array, namespace
 from bygones.envs.scenario import Most, Scenario, check_chances
 
 
@@ -19,7 +19,7 @@ class Shop(NamedTuple):
 
 @dataclass(frozen=True)
 class Donut(Scenario):
-    r"""One donut is handed out at every step, to people who come and go at random.
+    r"""One donut is allocated at every step, to people who come and go at random.
 
     ## Description
     At each step person i is in the shop with probability $p_i$, independently of the past. The donut goes to one of
@@ -41,14 +41,11 @@ class Donut(Scenario):
     ## Starting State
     Each person is there with probability $p_i$.
 
-    ## Episode End
-    After `horizon` steps.
-
     ## Arguments
     - `chances`: the probability $p_i$ of each person to be there.
 
     ## Bound
-    No policy hands out more than $1-\prod_i(1-p_i)$ donuts a step, or more than $p_i$ to person i.
+    No policy serves more than $1-\prod_i(1-p_i)$ donuts a step, or more than $p_i$ to person i.
 
     ## The original
     It rewards a step by the Nash welfare of all donuts so far, $\sum_i \ln(1 + d_i + 10^{-4})$, and by 0 if the donut
@@ -61,6 +58,8 @@ class Donut(Scenario):
     horizon: int = 100
     chances: tuple[float, ...] = (0.8,) * 5
 
+    n_served = 1
+    largest_utility, largest_seen = 1.0, 1.0
     features = ("is there",)
 
     def check(self) -> None:
@@ -69,18 +68,6 @@ class Donut(Scenario):
     @property
     def n_agents(self) -> int:
         return len(self.chances)
-
-    @property
-    def n_served(self) -> int:
-        return 1
-
-    @property
-    def utility_bounds(self) -> tuple[Floats, Floats]:
-        return np.zeros(self.n_agents), np.ones(self.n_agents)
-
-    @property
-    def seen_bounds(self) -> tuple[Floats, Floats]:
-        return self.utility_bounds
 
     def start(self, noise: Array) -> Shop:
         xp = namespace(noise)

@@ -1,4 +1,4 @@
-"""One machine on a grid, and jobs that have to come to it."""
+"""One machine on a grid, and jobs that must go to it."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class JobScheduling(Scenario):
     r"""Agents walk to a machine that only one of them can use at a time.
 
     ## Description
-    Agents stand on a grid of five by five cells, and a machine is in one of them. Whoever is in the machine's cell at
-    the end of a step is served. Agents move one after the other. Nobody can enter a cell in which somebody was before
-    the step or to which somebody has come in it, so that taking turns costs a step: one agent has to leave before the
-    next can come.
+    Agents stand on a grid of five by five cells, and a machine is in one of them. The agent in the machine's cell at
+    the end of a step is served. Agents move one after the other. Nobody can enter a cell in which someone was before
+    the step or to which someone has come in it, so taking turns costs a step: one agent has to leave before the next
+    can come.
 
     ## Source
     matthieu637/DFRL, `common/env_job.py` (Zimmer, Glanois, Siddique and Weng, "Learning Fair Policies in Decentralized
@@ -41,18 +41,15 @@ class JobScheduling(Scenario):
     The row and the column of each agent, and how many rows and columns it is away from the machine; then the memory.
 
     ## Action Space
-    What each agent does, every combination in lexicographic order, the last agent's varying fastest. With
-    `control="go"` 1 is a step to the machine, by rows first, and 0 one in a random direction. With `control="moves"`
-    0 stays, and 1 to 4 go up, down, left and right.
+    The moves of all agents, every combination in lexicographic order, the last agent's varying fastest. With
+    `control="go"` 1 is a step to the machine, by rows first, and 0 one in a random direction. With `control="moves"` 0
+    stays, and 1 to 4 go up, down, left and right.
 
     ## Utilities
     1 for the agent at the machine, 0 for all others.
 
     ## Starting State
     The machine is in one of the nine middle cells; agents are in different cells, drawn at random.
-
-    ## Episode End
-    After `horizon` steps.
 
     ## Arguments
     - `n`: the number of agents; at most 16, or 7 with `"moves"`.
@@ -63,13 +60,14 @@ class JobScheduling(Scenario):
 
     ## The original
     Each agent sees its own place, the machine and the eight cells around it; here one policy sees and decides for all.
-    It has no memory and no welfare of its own: its learners bring them.
+    It has no memory and no welfare: its learners bring them.
     """
 
     horizon: int = 1000
     n: int = 3
     control: Control = "go"
 
+    largest_utility = 1.0
     features = ("row", "column", "rows to the machine", "columns to the machine")
 
     def check(self) -> None:
@@ -86,16 +84,12 @@ class JobScheduling(Scenario):
         return 2 + SIDE**2
 
     @property
-    def utility_bounds(self) -> tuple[Floats, Floats]:
-        return np.zeros(self.n), np.ones(self.n)
-
-    @property
     def seen_bounds(self) -> tuple[Floats, Floats]:
         furthest = SIDE - 2.0
         return np.repeat([0.0, -furthest], 2 * self.n), np.repeat([SIDE - 1.0, furthest], 2 * self.n)
 
     def actions(self) -> Floats:
-        """One row per combination of what the agents do."""
+        """One row per combination of the agents' moves."""
         return joint(self.n, self.control)
 
     def start(self, noise: Array) -> Queueing:

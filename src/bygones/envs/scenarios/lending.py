@@ -23,7 +23,7 @@ class Bank(NamedTuple):
 
 @dataclass(frozen=True)
 class Lending(Scenario):
-    r"""One loan at every step to one of four people, in two groups; whoever repays has better credit tomorrow.
+    r"""One loan at every step to one of four people, in two groups. People who repay have better credit tomorrow.
 
     ## Description
     Each person applies with probability $p_i$. The loan goes to one person, and is lost if that person did not apply. A
@@ -46,9 +46,6 @@ class Lending(Scenario):
     ## Starting State
     The credits of `credits`; each person applies with probability $p_i$.
 
-    ## Episode End
-    After `horizon` steps.
-
     ## Arguments
     - `credits`: the credit of each person at the start, from 0 to 7.
     - `chances`: the probability of each person to apply.
@@ -58,7 +55,7 @@ class Lending(Scenario):
     Per step no more loans than the probability that anybody applies, and for a group that anybody of it does.
 
     ## The original
-    It rewards a step by minus the difference between the two groups' loans, by −T for a loan to somebody who did not
+    It rewards a step by minus the difference between the two groups' loans, by −T for a loan to someone who did not
     apply, and by −10T at the end if repaid loans less failed ones are fewer than T/10. Here the repayment matters only
     through the credit and `counts="repaid"`. Its experiments pass five probabilities for four people; the fifth is
     never used.
@@ -69,6 +66,9 @@ class Lending(Scenario):
     chances: tuple[float, ...] = (0.9,) * 4
     counts: Literal["loans", "repaid"] = "loans"
 
+    n_agents = 2
+    n_noise = 5
+    largest_utility, largest_seen = 1.0, 1.0
     features = ()
     shared = (*(f"person {i} applies" for i in range(4)), *(f"credit of person {i}" for i in range(4)))
 
@@ -79,22 +79,6 @@ class Lending(Scenario):
             check_count("credits", credit, 0, BEST)
         if len(self.credits) != 4 or len(self.chances) != 4:
             raise ValueError(f"credits and chances must have four numbers, got {self.credits} and {self.chances}")
-
-    @property
-    def n_agents(self) -> int:
-        return 2
-
-    @property
-    def n_noise(self) -> int:
-        return 5
-
-    @property
-    def utility_bounds(self) -> tuple[Floats, Floats]:
-        return np.zeros(2), np.ones(2)
-
-    @property
-    def seen_bounds(self) -> tuple[Floats, Floats]:
-        return np.zeros(8), np.ones(8)
 
     def actions(self) -> Floats:
         """One row per person."""

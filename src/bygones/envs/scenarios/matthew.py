@@ -1,4 +1,4 @@
-"""Whoever has eaten grows, and whoever has grown eats more."""
+"""Agents that eat grow, and agents that have grown eat more."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Hunters(NamedTuple):
 
 @dataclass(frozen=True)
 class Matthew(Scenario):
-    r"""Agents hunt for food in a square; whoever eats grows, is faster and reaches further.
+    r"""Agents hunt for food in a square. An agent that eats grows, is faster and reaches further.
 
     ## Description
     Ten agents move in the unit square, in which there are three pieces of food. An agent of size s moves by s + 0.01 at
@@ -48,7 +48,7 @@ class Matthew(Scenario):
     then the memory.
 
     ## Action Space
-    What each agent does, every combination in lexicographic order, the last agent's varying fastest. With
+    The moves of all agents, every combination in lexicographic order, the last agent's varying fastest. With
     `control="go"` 1 is a step towards the nearest food, along the axis on which it is further away, and 0 stays. With
     `control="moves"` 0 stays, 1 and 2 go down and up along the first axis, 3 and 4 along the second.
 
@@ -58,13 +58,10 @@ class Matthew(Scenario):
     ## Starting State
     Places are uniform in the square, sizes between 0.01 and 0.05.
 
-    ## Episode End
-    After `horizon` steps.
-
     ## Arguments
     - `n`: the number of agents; at most 16, or 7 with `"moves"`.
     - `control`: whether agents `"go"` or stay, or have their `"moves"` decided.
-    - `food`: whether `"all"` food is for everybody, or the last piece is `"reserved"` for the first two agents;
+    - `food`: whether `"all"` food is for everyone, or the last piece is `"reserved"` for the first two agents;
       `"half-reserved"`, it is only shown to them, and others can eat it.
     - `pays`: whether a utility counts `"each"` piece, or is 1 at most, `"once"` for all pieces of a step.
 
@@ -110,7 +107,7 @@ class Matthew(Scenario):
         return np.repeat(low, self.n), np.repeat(high, self.n)
 
     def actions(self) -> Floats:
-        """One row per combination of what the agents do."""
+        """One row per combination of the agents' moves."""
         return joint(self.n, self.control)
 
     def start(self, noise: Array) -> Hunters:

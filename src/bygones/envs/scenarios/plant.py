@@ -1,4 +1,4 @@
-"""A plant in which agents collect the parts of what they make."""
+"""A plant in which agents collect the parts of their products."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Bonus = Literal["needed", "any", "none"]
 
 
 class ShopFloor(NamedTuple):
-    """Where agents and parts are, the kind of each part, what agents have, and how many parts were taken so far."""
+    """The places of agents and parts, the kind of each part, the parts of each agent, and the number of parts taken."""
 
     places: Array
     parts: Array
@@ -34,14 +34,14 @@ class ShopFloor(NamedTuple):
 
 @dataclass(frozen=True)
 class Plant(Scenario):
-    r"""Agents collect parts on a factory floor, and assemble them to products of their own.
+    r"""Agents collect parts on a factory floor, and assemble them to their own products.
 
     ## Description
     Agents walk on a floor of eight by eight cells; eight parts of three kinds lie in its middle. An agent that comes to
     a part takes it, needed or not, and a part of a random kind appears in another cell. As soon as an agent has what
-    its product takes, the product is made. There are only `supply` parts, so that parts in the wrong hands are lost.
-    Agents move one after the other, and nobody enters a cell in which somebody was before the step or to which somebody
-    has come in it.
+    its product takes, the product is made. There are only `supply` parts, so parts in the wrong hands are lost. Once
+    the supply is used up, no part can be taken. Agents move one after the other. An agent cannot enter a cell that
+    another was in before the step, or has just entered.
 
     ## Source
     matthieu637/DFRL, `common/env_plant.py` (Zimmer, Glanois, Siddique and Weng, "Learning Fair Policies in
@@ -53,20 +53,16 @@ class Plant(Scenario):
     kind of each part; the share of the supply that is left; then the memory.
 
     ## Action Space
-    What each agent does, every combination in lexicographic order, the last agent's varying fastest. With
+    The moves of all agents, every combination in lexicographic order, the last agent's varying fastest. With
     `control="go"` 1 is a step to the nearest part that the agent needs, along the longer distance first, and 0 stays.
-    An agent turns aside if somebody is in its way. If it needs none of the parts that lie about, it goes to the nearest
-    and takes it away, so that another can appear. With `control="moves"` 0 stays, and 1 to 4 go up, down, left and
-    right.
+    An agent turns aside if someone is in its way. If it needs none of the parts that lie about, it goes to the nearest
+    and takes it away, so another can appear. With `control="moves"` 0 stays, and 1 to 4 go up, down, left and right.
 
     ## Utilities
     The products that each agent made, and 0.01 for each part that it took and needed.
 
     ## Starting State
     Agents and parts are in different cells, drawn at random; nobody has a part.
-
-    ## Episode End
-    After `horizon` steps. Once the supply is used up, no part can be taken.
 
     ## Arguments
     - `requirements`: how many parts of each kind the product of each agent takes, one row per agent.
@@ -89,6 +85,7 @@ class Plant(Scenario):
     supply: int = 800
     bonus: Bonus = "needed"
 
+    largest_utility = N_PARTS * (1 + BONUS)  # if all parts lie in one cell, and each completes a product
     features = ("row", "column", *(f"parts of kind {kind}" for kind in range(KINDS)))
     shared = (
         *(f"{what} of part {part}" for what in ("row", "column", "kind") for part in range(N_PARTS)),
@@ -114,11 +111,6 @@ class Plant(Scenario):
         return SIDE**2 + MIDDLE**2 + N_PARTS
 
     @property
-    def utility_bounds(self) -> tuple[Floats, Floats]:
-        # At worst all parts lie in one cell, and each completes a product.
-        return np.zeros(self.n_agents), np.full(self.n_agents, N_PARTS * (1 + BONUS))
-
-    @property
     def seen_bounds(self) -> tuple[Floats, Floats]:
         of_agents = np.repeat([SIDE - 1.0, SIDE - 1.0, *[SHOWN] * KINDS], self.n_agents)
         of_parts = np.repeat([SIDE - 1.0, SIDE - 1.0, KINDS - 1.0], N_PARTS)
@@ -126,7 +118,7 @@ class Plant(Scenario):
         return np.zeros(len(high)), high
 
     def actions(self) -> Floats:
-        """One row per combination of what the agents do."""
+        """One row per combination of the agents' moves."""
         return joint(self.n_agents, self.control)
 
     def start(self, noise: Array) -> ShopFloor:

@@ -1,4 +1,4 @@
-"""Machines with queues: whoever is not served today needs more tomorrow."""
+"""Machines with queues: an agent that is not served today needs more tomorrow."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Queues(Scenario):
     it, so being fair is a matter of when as well as of who.
 
     ## Source
-    Our own; the dynamics are those of a discrete-time queue with Bernoulli arrivals.
+    Our own; the dynamics of a discrete-time queue with Bernoulli arrivals.
 
     ## Observation Space
     For each agent, the jobs that it could be relieved of at this step, then the jobs in its queue; then the memory.
@@ -41,9 +41,6 @@ class Queues(Scenario):
 
     ## Starting State
     Each queue holds one job with probability $p_i$, and none otherwise.
-
-    ## Episode End
-    After `horizon` steps.
 
     ## Arguments
     - `arrivals`: the probability $p_i$ of a new job in each queue. By default the first two of eight agents are busy.

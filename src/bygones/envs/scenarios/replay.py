@@ -1,4 +1,4 @@
-"""Needs replayed from a table of one's own."""
+"""Needs replayed from a table."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Replay(Scenario):
-    r"""The needs of a table, row by row: a log of one's own, played again with other decisions.
+    r"""The needs of a table, row by row: a log, played again with other decisions.
 
     ## Description
     A table has a row for each step and a column for each agent. An episode begins at a random row (`anywhere`) or at
-    the first, goes through the table and starts again at its end. k agents are served at each step. What is done does
-    not change the needs, which were written down before.
+    the first, goes through the table and starts again at its end. k agents are served at each step. Actions do not
+    change the needs, which were written down before.
 
     ## Source
     Our own.
@@ -43,9 +43,6 @@ class Replay(Scenario):
 
     ## Starting State
     The needs of the first row of the episode.
-
-    ## Episode End
-    After `horizon` steps.
 
     ## Arguments
     - `needs`: the rows of the table; or the path of a CSV file with a header of agents and numbers below. By default a
@@ -65,6 +62,8 @@ class Replay(Scenario):
     )  # fmt: skip
     n_resources: int = 1
     anywhere: bool = True
+
+    n_noise = 1
 
     def check(self) -> None:
         if isinstance(self.needs, str):
@@ -86,10 +85,6 @@ class Replay(Scenario):
     @property
     def n_served(self) -> int:
         return self.n_resources
-
-    @property
-    def n_noise(self) -> int:
-        return 1
 
     @property
     def utility_bounds(self) -> tuple[Floats, Floats]:

@@ -39,13 +39,10 @@ class Vaccines(Scenario):
     How the vaccines are divided: every way to give each region a multiple of 1/`parts` of them, in lexicographic order.
 
     ## Utilities
-    The vaccines of each region, as a share of the step's: those that were used, or with `counts="allocated"` all.
+    The vaccines of each region, as a share of the step's: the used ones, or with `counts="allocated"` all.
 
     ## Starting State
     99% of each region are susceptible, 1% exposed.
-
-    ## Episode End
-    After `horizon` steps.
 
     ## Arguments
     - `people`: the number of people of each region.
@@ -72,6 +69,8 @@ class Vaccines(Scenario):
     parts: int = 10
     counts: Literal["used", "allocated"] = "used"
 
+    n_noise = 0
+    largest_utility, largest_seen = 1.0, 1.0
     features = ("susceptible", "exposed", "infected", "recovered")
 
     def check(self) -> None:
@@ -87,18 +86,6 @@ class Vaccines(Scenario):
     @property
     def n_agents(self) -> int:
         return len(self.people)
-
-    @property
-    def n_noise(self) -> int:
-        return 0
-
-    @property
-    def utility_bounds(self) -> tuple[Floats, Floats]:
-        return np.zeros(self.n_agents), np.ones(self.n_agents)
-
-    @property
-    def seen_bounds(self) -> tuple[Floats, Floats]:
-        return np.zeros(4 * self.n_agents), np.ones(4 * self.n_agents)
 
     def actions(self) -> Floats:
         """One row per division: the share of each region."""

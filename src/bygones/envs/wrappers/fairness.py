@@ -61,7 +61,7 @@ class Fairness:
         self._welfare = np.where(over(which, self._welfare), self._welfare_of_nothing, self._welfare)
 
     def step_record(self) -> dict[str, Floats]:
-        """What a step's `info` says, in fresh arrays."""
+        """The `info` of a step, in new arrays."""
         return {
             "utilities": self._utilities.copy(),
             "cumulative": np.array(self._true.state.Z),
@@ -70,7 +70,7 @@ class Fairness:
         }
 
     def episode_record(self) -> dict[str, Floats]:
-        """What an episode came to, the `episode_metrics` of its last step's `info`."""
+        """The metrics of an episode, the `episode_metrics` in the `info` of its last step."""
         record = {"welfare": np.asarray(self.welfare(self._true.values))}
         if self._has_shares:
             record["gini"] = np.asarray(inequality.gini(self._true.state.Z))

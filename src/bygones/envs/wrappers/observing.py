@@ -2,7 +2,7 @@ r"""The place of the memory in the observation, and its bounds.
 
 Bounds. With utilities $u_i \in [l_i, h_i]$ and a memory whose weights on the past sum to at most $b$ (the bound for
 utilities up to one), $Z_i \in [b\min(l_i, 0),\, b\max(h_i, 0)]$: zero is always within, as memories start empty. This
-holds if each agent has a memory of its own and no weight is negative. A linear memory mixes agents, so the extreme
+holds if each agent has a separate memory and no weight is negative. A linear memory mixes agents, so the extreme
 utilities of all agents count; if it has negative entries, or nothing is known about it, with either sign.
 """
 
@@ -63,7 +63,9 @@ def layout(
         raise ValueError(
             f"observe_denominator must be False for {type(memory).__name__} memory, which keeps no denominator"
         )
-    dtype = _float_type(base)
+    # The floating type of the environment, and float32 where it has none.
+    is_float = isinstance(base, Box) and base.dtype in (np.float32, np.float64)
+    dtype = np.dtype(base.dtype if is_float else np.float32)
     remembered = {"memory": _box(*memory_range(memory, reward_space, horizon), dtype)}
     if observe_denominator:
         most = np.array([memory.largest_denominator(horizon)]) * (1 + _ROUNDING)
@@ -71,7 +73,8 @@ def layout(
         remembered["denominator"] = _box(least, most, dtype)
     if isinstance(base, Box) and flatten:
         boxes = [base, *remembered.values()]
-        low, high = (np.concatenate([np.ravel(side).astype(dtype) for side in sides]) for sides in _sides(boxes))
+        low = np.concatenate([np.ravel(box.low).astype(dtype) for box in boxes])
+        high = np.concatenate([np.ravel(box.high).astype(dtype) for box in boxes])
         return Layout(Box(low, high, dtype=dtype.type), dtype, observe_denominator, flat=True, extends_dict=False)
     observed = dict(base.spaces) if isinstance(base, Dict) else {"observation": base}
     if taken := sorted(observed.keys() & remembered.keys()):
@@ -107,16 +110,5 @@ def _times(reach: float, extreme: Floats) -> Floats:
     return np.where(extreme == 0, 0.0, reach * np.where(extreme == 0, 1.0, extreme))
 
 
-def _float_type(base: Space[Any]) -> np.dtype:
-    """The environment's own floating type, and float32 where it has none."""
-    if isinstance(base, Box) and base.dtype in (np.float32, np.float64):
-        return np.dtype(base.dtype)
-    return np.dtype(np.float32)
-
-
 def _box(low: Floats, high: Floats, dtype: np.dtype) -> Box:
     return Box(low.astype(dtype), high.astype(dtype), dtype=dtype.type)
-
-
-def _sides(boxes: list[Box]) -> tuple[list[Any], list[Any]]:
-    return [box.low for box in boxes], [box.high for box in boxes]

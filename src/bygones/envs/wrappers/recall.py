@@ -18,7 +18,7 @@ from bygones.memory import Memory
 
 
 class Recall:
-    """What is remembered in the running episodes, one memory per entry of `batch` (one alone if it is empty)."""
+    """The memory in the running episodes, one per entry of `batch` (one alone if it is empty)."""
 
     def __init__(self, memory: Memory, n_agents: int, batch: tuple[int, ...] = ()) -> None:
         if not isinstance(memory, Memory):
@@ -30,7 +30,7 @@ class Recall:
 
     @property
     def values(self) -> Floats:
-        """The remembered utilities Z, in an array of their own."""
+        """The remembered utilities Z, in a new array."""
         return np.array(self.memory.values(self.state))
 
     @property
@@ -48,18 +48,18 @@ class Recall:
         return utilities
 
     def forget(self, which: Bools | bool = True) -> None:
-        """Empties the memories of these entries of the batch, for their episodes begin anew."""
+        """Empties the memories of these entries of the batch, whose episodes begin again."""
         self.state = mapped(lambda empty, held: np.where(over(which, held), empty, held), self._empty, self.state)
 
 
 def over(which: Bools | bool, values: Floats) -> Bools:
-    """The mask of the batch, with axes added so that it selects whole entries of `values`."""
+    """The mask of the batch, with axes added to select whole entries of `values`."""
     mask = np.asarray(which)
     return mask.reshape(mask.shape + (1,) * (np.ndim(values) - mask.ndim))
 
 
 def reward_space_of(env: Any, given: Box | None) -> Box:
-    """The bounds of the vector reward: those given, or those of the nearest wrapper that has a `reward_space`."""
+    """The bounds of the vector reward: the given ones, or from the nearest wrapper that has a `reward_space`."""
     space, layer = given, env
     while space is None and layer is not None:
         space, layer = getattr(layer, "reward_space", None), getattr(layer, "env", None)

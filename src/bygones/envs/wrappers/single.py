@@ -33,7 +33,7 @@ class RememberRewards(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         observe_denominator: whether d is observed as well. Z and d together make averaged memories Markov.
         flatten: whether to flatten a Box observation.
         horizon: the longest episode in steps; by default the environment's time limit, if it has one.
-        reward_space: the bounds of the vector reward; by default those of the environment.
+        reward_space: the bounds of the vector reward; by default the environment's.
     """
 
     def __init__(
@@ -87,11 +87,11 @@ class FairReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     r"""Turns a vector reward $u^t$ into $(1-\lambda)\sum_i u_i^t + \lambda\,(W(Z^t) - W(Z^{t-1}))$.
 
     Info:
-        Every step, in new arrays: `utilities` (the vector reward), `cumulative` (what was received: the sum of the
-        vector rewards in this episode), `memory` (Z) and `welfare_memory`, W(Z). The last step of an episode adds
-        `episode_metrics`: `welfare`, W of what was received (of its mean per step if the memory is an average), and
-        `gini` of what was received. The Gini coefficient has no meaning for negative utilities, so it is absent if the
-        reward space allows them. `bygones/Allocation-v0` uses the same names.
+        Every step, in new arrays: `utilities` (the vector reward), `cumulative` (totals: the sum of the vector rewards
+        in this episode), `memory` (Z) and `welfare_memory`, W(Z). The last step of an episode adds `episode_metrics`:
+        `welfare`, W of the totals (of the mean per step if the memory is an average), and `gini` of the totals. The
+        Gini coefficient has no meaning for negative utilities, so it is absent if the reward space allows them.
+        `bygones/Allocation-v0` uses the same names.
 
     Args:
         env: an environment with a vector reward and MO-Gymnasium's `reward_space`.
@@ -102,7 +102,7 @@ class FairReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         weight: λ between 0 (total utility alone) and 1 (fairness alone).
         shaping_discount: the factor δ in $\delta\,W(Z^t) - W(Z^{t-1})$: 1 in the paper; the learner's discount factor
             for strict potential-based shaping.
-        reward_space: the bounds of the vector reward; by default those of the environment.
+        reward_space: the bounds of the vector reward; by default the environment's.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """The wrappers for vector environments: one array operation updates the memories of all sub-environments.
 
 The difficult part is when to empty a memory. A vector environment begins new episodes by itself, in the way that
-`metadata["autoreset_mode"]` says:
+`metadata["autoreset_mode"]` defines:
 
 - NEXT_STEP: the step after the last step of an episode is the reset. Its reward is not a utility.
 - SAME_STEP: the last step is also the reset. It returns the first observation of the new episode; the last observation
@@ -93,7 +93,7 @@ class VectorRememberRewards(_EpisodeWrapper):
         self.observation_space = batch_space(self._layout.space, env.num_envs)
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Starts episodes with empty memories, in all sub-environments or in those of `options["reset_mask"]`."""
+        """Starts episodes with empty memories, in all sub-environments, or where `options["reset_mask"]` is True."""
         observations, infos, which = self._reset(seed, options)
         self._recall.forget(which)
         return self._join(observations), infos
@@ -122,8 +122,8 @@ class VectorRememberRewards(_EpisodeWrapper):
 class VectorFairReward(_EpisodeWrapper):
     """`FairReward` for a vector environment: same arguments, same reward, one row per sub-environment.
 
-    The entries of `info` are those of `FairReward`, each with a mask `_name` of the sub-environments it is about,
-    as in Gymnasium. With same-step autoreset, the entries of an episode's last step are in `final_info`.
+    `info` has the entries of `FairReward`, each with a mask `_name` of the sub-environments it is about, as in
+    Gymnasium. With same-step autoreset, the entries of an episode's last step are in `final_info`.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class VectorFairReward(_EpisodeWrapper):
         self.reward_space = Box(-float("inf"), float("inf"), ())
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Starts episodes with empty memories, in all sub-environments or in those of `options["reset_mask"]`."""
+        """Starts episodes with empty memories, in all sub-environments, or where `options["reset_mask"]` is True."""
         observations, infos, which = self._reset(seed, options)
         self._fairness.begin(which)
         return observations, infos
