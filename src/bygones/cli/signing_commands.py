@@ -169,5 +169,3 @@ def public_key(
         raise ValueError(f"{out} already exists: give the public key a new file") from None
     with answering():
         print_paths([out])
-
-
