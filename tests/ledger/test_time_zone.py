@@ -132,9 +132,9 @@ def test_commands_show_and_read_it(tmp_path, capsys, monkeypatch):
     run("new", ward, "--time-zone", BERLIN, "--began", "2026-01-01")
     history.write_text("agent,time,amount\nana,2026-03-02 00:30,8\nben,03.03.2026,8\n")
     run("import", ward, history, "--join")
-    assert "Standing at 2026-03-04 00:00 Europe/Berlin (half-life" in run("standing", ward, "--at", "2026-03-04")
+    assert "Standing of 2026-03-04 00:00 Europe/Berlin, with" in run("standing", ward, "--at", "2026-03-04")
     printed = run("explain", ward, "ana", "--at", "2026-03-04")
-    assert "Remembered utility of ana (days in Europe/Berlin)" in printed
+    assert "Days are in Europe/Berlin." in printed
     assert "2026-03-02" in printed
     assert "2026-03-01" not in printed
     assert "at 2026-03-02 00:30 Europe/Berlin, recorded at" in run("explain", ward, 4)
