@@ -111,7 +111,7 @@ def without_encoding(source):
             yield node.lineno
         is_open = isinstance(node.func, ast.Name) and node.func.id == "open"
         owner = ast.unparse(node.func.value) if method == "open" else ""
-        if is_open or (method == "open" and owner not in ("os", "Ledger", "gzip", "cls")):
+        if is_open or (method == "open" and owner not in ("os", "Ledger", "gzip", "cls", "recording")):
             modes = [arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
             if not any("b" in mode for mode in modes[:2]):
                 yield node.lineno

@@ -165,7 +165,7 @@ def test_names_keep_their_case(tmp_path, capsys):
     needs.write_text("agent,i1,i2\na,1,1\nA,1,1\n")
     program.main(["allocate", str(needs), "--half-life", "3"])
     first = capsys.readouterr().out.splitlines()[0]
-    assert first.startswith(("a gets i1; A gets i2", "a gets i2; A gets i1"))
+    assert first.startswith(("a gets i1 and A i2:", "A gets i1 and a i2:"))
 
 
 @pytest.mark.parametrize(

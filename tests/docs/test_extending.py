@@ -561,7 +561,7 @@ class TestCommand:
             program.main(["gini", "--help"])
         assert stop.value.code == 0
         shown = capsys.readouterr().out
-        assert "What each agent received." in shown
+        assert "The total of each agent." in shown
         assert "(default: )" not in shown  # which the tests of all commands refuse
 
     def test_bad_input_is_one_sentence(self, page, capsys):
