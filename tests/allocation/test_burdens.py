@@ -346,7 +346,7 @@ class TestAvailability:
             (Divide(3.0, [1, 1, 1], 0.9, kind="burden"), {}, r"together \(2.7\), got 3"),
             (ChooseK([1, 2, 3], 1, kind="burden"), {"welfare": "nash"}, "welfare nash has no meaning for burdens: use"),
             (ChooseK([1, 2, 3], 1), {"welfare": "power_burden"}, "welfare power_burden is for burdens: for goods use"),
-            (ChooseK([1, 2, 3], 1, kind="burden"), {"entitlements": [0, 0, 0]}, "not everybody can be exempt"),
+            (ChooseK([1, 2, 3], 1, kind="burden"), {"entitlements": [0, 0, 0]}, "not everyone can be exempt"),
             (ChooseK([1, 2, 3], 1), {"entitlements": [1, 0, 1]}, "entitlements must be above 0 for every agent"),
             (ChooseK([1, 2, 3], 2, kind="burden"), {"entitlements": [1, 0, 0]}, r"\(1\), got 2"),
             (

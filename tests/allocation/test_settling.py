@@ -1,5 +1,7 @@
 """Entitlements for unknown agents, and for only some, are refused with all their names, unless `others` says more."""
 
+import re
+
 import pytest
 
 from bygones.ledger import Ledger, Rules
@@ -18,7 +20,7 @@ def test_a_partial_file_is_refused_naming_everybody_who_is_missing(tables, capsy
     needs, shares = tables
     command = ("allocate", needs, "--half-life", "3", "--entitlements", shares)
     assert "2 of 3 agents in the table of needs have no entitlement: b and c" in refused(capsys, *command)
-    assert "1 of 3 agents" in run(capsys, *command, "--others", "1")
+    assert re.search(r"^ a +2 ", run(capsys, *command, "--others", "1"), re.MULTILINE)
     assert "others must be a number here" in refused(capsys, *command, "--others", "proportional")
     assert "others is for --entitlements" in refused(capsys, "allocate", needs, "--half-life", "3", "--others", "1")
 

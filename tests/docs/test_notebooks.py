@@ -198,7 +198,7 @@ def test_a_line_changes_now_and_then_and_at_the_end(monkeypatch):
     clock = iter([0.0, 0.1, 0.3, 0.35])
     monkeypatch.setattr(_notebook, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     line = _notebook.ProgressLine.__new__(_notebook.ProgressLine)
-    line._told = None
+    line._changed = None
     line._handle = type("Handle", (), {
         "display": lambda self, content, raw: told.append(("new", content["text/plain"])),
         "update": lambda self, content, raw: told.append(("again", content["text/plain"])),
