@@ -35,7 +35,7 @@ def test_pandas_alone_gives_the_same_numbers(capsys, monkeypatch):
     printed = re.search(r"# (\S+ \S+)$", program.strip())[1]
     exec(program, {})
     assert capsys.readouterr().out == f"{printed}\n"
-    cell = collapse_note.cell("paper's network, unscaled memory", "nash", 1.0, 1.0)
+    cell = collapse_note.cell("paper's network, unscaled totals", "nash", 1.0, 1.0)
     assert printed.split() == [f"{cell.median(measure):.2f}" for measure in ("gini", "learned")]
 
 

@@ -106,9 +106,9 @@ def cells(runs: Results) -> Iterator[Cell]:
 
 
 NETWORKS: dict[str, dict[str, object]] = {
-    "paper's network, unscaled memory": {"policy": "mlp", "observation_scale": "none"},
-    "paper's network, memory divided by its bound": {"policy": "mlp", "observation_scale": "window"},
-    "symmetric network, unscaled memory": {"policy": "symmetric", "observation_scale": "none"},
+    "paper's network, unscaled totals": {"policy": "mlp", "observation_scale": "none"},
+    "paper's network, totals divided by their bound": {"policy": "mlp", "observation_scale": "window"},
+    "symmetric network, unscaled totals": {"policy": "symmetric", "observation_scale": "none"},
 }
 """The networks that are compared, and what they see of the memory."""
 
