@@ -59,8 +59,8 @@ def answer() -> str:
     return "\n".join(
         [
             f"1. **With the paper's reward, perfect recall is unfair.** Nine tenths of it are for welfare (λ = 0.9), "
-            f"and one tenth is the sum of utilities. In episodes of 10,000 steps, the median Gini coefficient (0 is equality) "
-            f"is {_ginis(_UNSCALED, RECALL, 0.9)}. Drawing lots has {lots:.2f}.",
+            f"and one tenth is the sum of utilities. In episodes of 10,000 steps, the median Gini "
+            f"coefficient (0 is equality) is {_ginis(_UNSCALED, RECALL, 0.9)}. Drawing lots has {lots:.2f}.",
             f"2. **Under Nash welfare, the reward itself asks for inequality.** The slope of Nash welfare falls as "
             f"totals grow, until utility is worth more than fairness. A rule that follows the reward, without any "
             f"learning, ends at a Gini coefficient of {asked_nash:.2f}. Under egalitarian welfare it ends at "
@@ -72,8 +72,8 @@ def answer() -> str:
             f"4. **Large numbers keep the paper's network from learning.** With totals divided by the largest that "
             f"they can become, the same network is at {_shares(_SCALED, RECALL, 1.0)}. A network that treats all "
             f"agents alike is at {_shares(_SYMMETRIC, RECALL, 1.0)}, with the unscaled totals.",
-            f"5. **The paper's advice stands, its reason only in part.** Totals that grow without bound need not make a "
-            f"learner unfair, nor keep it from learning. A half-life of 69 steps avoids both failures in nearly every "
+            f"5. **The paper's advice stands, its reason only in part.** Totals that grow without bound need not make "
+            f"a learner unfair, nor keep it from learning. A half-life of 69 steps avoids both failures in nearly every "
             f"setting. Forgetting too slowly (γ = 0.999: Gini {slow:.2f} under Nash welfare at λ = 0.9) or too fast "
             f"(γ = 0.9: {fast:.2f} under egalitarian welfare) does not.",
         ]
