@@ -29,8 +29,8 @@ BEST = (
 )
 PER_STEP = "Utilities are per step: of all agents, of the worst-off and of the best-off."
 SHARE = (
-    "Of best: the equal utility for all agents that would give this fairness score, as a share of the one that would "
-    "give the best possible."
+    "Of best: the equal utility for all agents that would give this fairness score, as a share of the one that "
+    "would give the best possible."
 )
 
 
