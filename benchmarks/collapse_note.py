@@ -74,8 +74,8 @@ def answer() -> str:
             f"agents alike is at {_shares(_SYMMETRIC, RECALL, 1.0)}, with the unscaled totals.",
             f"5. **The paper's advice stands, its reason only in part.** Totals that grow without bound need not make "
             f"a learner unfair, nor keep it from learning. A half-life of 69 steps avoids both failures in nearly "
-            f"every setting. Forgetting too slowly (γ = 0.999: Gini {slow:.2f} under Nash welfare at λ = 0.9) or too fast "
-            f"(γ = 0.9: {fast:.2f} under egalitarian welfare) does not.",
+            f"every setting. Forgetting too slowly (γ = 0.999: Gini {slow:.2f} under Nash welfare at λ = 0.9) or too "
+            f"fast (γ = 0.9: {fast:.2f} under egalitarian welfare) does not.",
         ]
     )
 
