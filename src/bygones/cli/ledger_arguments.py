@@ -1,4 +1,4 @@
-"""Arguments that the commands of a ledger share, opening the ledger, and printing what was recorded."""
+"""Arguments that the commands of a ledger share, opening the ledger, and printing the new events."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Keyed:
             yield ledger
 
     def print_events(self, events: Iterable[Event], *sentences: str) -> None:
-        """Prints what was recorded: the events for programs, sentences for people."""
+        """Prints recorded events for programs, or sentences for people."""
         with answering():
             if self.json:
                 print_json([event.to_dict() for event in events])
