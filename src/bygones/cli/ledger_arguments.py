@@ -67,11 +67,7 @@ class Keyed:
 
     def print_events(self, events: Iterable[Event], *sentences: str) -> None:
         """Prints recorded events for programs, or sentences for people."""
-        with answering():
-            if self.json:
-                print_json([event.to_dict() for event in events])
-            else:
-                say(*sentences)
+        print_recorded([event.to_dict() for event in events], self.json, *sentences)
 
 
 @dataclass(frozen=True)
@@ -103,13 +99,11 @@ Recorded = Annotated[Recording, OmitArgPrefixes, arg(name="")]
 RecordedAt = Annotated[RecordingAt, OmitArgPrefixes, arg(name="")]
 
 
-@contextmanager
-def open_ledger(target: str, author: str | None = None) -> Iterator[Ledger]:
-    """The ledger at a path or URL, and who records in it."""
+def open_ledger(target: str, author: str | None = None) -> Ledger:
+    """The ledger at a path or URL, and who records in it; to be used in a `with` block."""
     from bygones.ledger import Ledger
 
-    with Ledger.open(target, author=author) as ledger:
-        yield ledger
+    return Ledger.open(target, author=author)
 
 
 def print_answer(document: Document, data: object, json: bool, *, recorded: bool = False) -> None:
@@ -126,6 +120,15 @@ def print_answer(document: Document, data: object, json: bool, *, recorded: bool
             print_json(data)
         else:
             print_document(document)
+
+
+def print_recorded(data: object, json: bool, *sentences: str) -> None:
+    """Prints the answer of a command that has recorded something: data for programs, sentences for people."""
+    with answering():
+        if json:
+            print_json(data)
+        else:
+            say(*sentences)
 
 
 def has_come(event: Event) -> bool:

@@ -10,8 +10,8 @@ from tyro.conf import Positional, arg
 from bygones._files import check_output, replacing
 from bygones.cli.allocation_commands import AmountToDivide, Capacity, NumberOfPlaces, Whole
 from bygones.cli.arguments import Json, optional
-from bygones.cli.console import answering, print_json, print_paths, say
-from bygones.cli.ledger_arguments import Recorded, Recording, Target, open_ledger, print_answer
+from bygones.cli.console import answering, print_paths, say
+from bygones.cli.ledger_arguments import Recorded, Recording, Target, open_ledger, print_answer, print_recorded
 from bygones.cli.pictures import save_beside
 
 From = Annotated[
@@ -159,11 +159,8 @@ def unplan(target: Target, from_: From = None, until: Until = None, recording: R
 
     with recording.open(target) as ledger:
         instants = ledger.plans.void(from_, until, **recording.details)
-    with answering():
-        if recording.json:
-            print_json([iso(at) for at in instants])
-        else:
-            say(f"The plan for {counted(len(instants), 'date')} is void.")
+    sentence = f"The plan for {counted(len(instants), 'date')} is void."
+    print_recorded([iso(at) for at in instants], recording.json, sentence)
 
 
 def swap(

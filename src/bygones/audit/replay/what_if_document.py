@@ -1,4 +1,4 @@
-"""What a history would have been, as people read it: which alternative is the fairest, and what it changes for whom."""
+"""Replays as people read them: which alternative is the fairest, and who gains or loses by it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _draws_note(draws: int) -> str:
 
 
 def _fairest(what_if: WhatIf) -> str:
-    """Which alternative would have been the fairest, compared with what happened, and what it costs."""
+    """Which alternative would have been the fairest, compared with the actual course, and at which cost."""
     actual, rest = what_if.courses[0], what_if.alternatives()
     fairest = min(rest, key=lambda course: course.gini_received.high)
     was, gini = actual.gini_received.text, fairest.gini_received.text
@@ -112,7 +112,7 @@ def _outcomes(what_if: WhatIf) -> Table:
 
 
 def _outcome_charts(what_if: WhatIf) -> list[Chart]:
-    """Inequality and total, with a row for each alternative, so that none hides another."""
+    """Inequality and total, with a row for each alternative, so none hides another."""
     courses, received = [what_if.courses[0], *what_if.alternatives()], words(what_if.kind).received
     better = "less" if what_if.kind == "burden" else "more"
     charts = []

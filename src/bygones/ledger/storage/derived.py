@@ -2,10 +2,10 @@
 
 - `links`: events that belong to others in another way than through `refers`.
 - `given`: the assignments of a decision, a plan or a planned turn.
-- `revised`: what counts, see `revisions`.
+- `revised`: voids and corrections, see `revisions`.
 - `agents` and the ledger's row: the standing, see `timeline`.
 
-New events are stored with their rows. Those of earlier versions had no data for what was given, only words: the words
+New events are stored with their rows. Events of earlier versions have no data about assignments, only words. The words
 are read here, once, when a ledger is migrated.
 """
 
@@ -182,7 +182,7 @@ def _counted(details: Mapping[str, Any]) -> Problem | None:
 
 
 def _told(request: Problem | None, agent: str, words: str, utility: float) -> Iterator[Given]:
-    """What one agent was given, of which an earlier version stored the utility and words."""
+    """The assignments of one agent, of which an earlier version stored the utility and words."""
     if isinstance(request, Assign):
         items, mine = _items_in(words, request.item_names), request.worth.get(agent, {})
         total = sum(mine.get(item, 0.0) for item in items)

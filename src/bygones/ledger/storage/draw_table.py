@@ -34,7 +34,7 @@ def draw_for_date(connection: sa.Connection, at: int, zone: str) -> Draw:
     name = day(at, zone)
     first = _first_planned(connection, at, zone)
     found = next_draw(connection) if first is None else _revealed(connection, first)
-    assert found is not None  # what was planned revealed its seed
+    assert found is not None  # a plan reveals its seed
     return found._replace(day=name)
 
 
@@ -59,7 +59,7 @@ def publish(connection: sa.Connection, event: int) -> dict[str, Any]:
 
 
 def is_published(connection: sa.Connection) -> bool:
-    """Whether some event has committed to what is drawn next."""
+    """Whether some event has committed to the next draw."""
     row = connection.execute(sa.select(schema.draws)).one()
     return row.event is not None or row.pending is not None
 
@@ -84,7 +84,7 @@ def published_in(connection: sa.Connection, number: int | None) -> int | None:
     if number == 0 or number > row.before:
         event = row.committed if number == 0 else row.event
         if event is None:
-            raise ValueError(f"the table draws does not say which event published draw {number}: restore a backup")
+            raise ValueError(f"the table draws lacks the event that published draw {number}: restore a backup")
         return int(event)
     # An earlier chain was published with the last draw of the one before it, or where the ledger began.
     first = (number - 1) // LENGTH * LENGTH

@@ -41,7 +41,7 @@ def fingerprint(asked: list[Any]) -> str:
 
 
 def number(amount: float) -> float | str:
-    """An amount for a fingerprint, 6 being the same as 6.0; what is no number is refused later."""
+    """An amount for a fingerprint, where 6 is the same as 6.0; values that are no numbers are refused later."""
     try:
         value = float(amount)
     except (TypeError, ValueError, OverflowError):
@@ -73,7 +73,7 @@ def recorded(connection: sa.Connection, key: str, content: str) -> list[Event]:
 def recorded_entries(
     connection: sa.Connection, entries: Sequence[Entry], instant_of: Callable[[When, str], int]
 ) -> dict[str, Event]:
-    """By key, the events of entries that have keys of their own; refused where it was something else."""
+    """By key, the events of entries that have keys; refused where the key was used for another entry."""
     wanted: dict[str, Entry] = {}
     for entry in entries:
         if entry.key is None:

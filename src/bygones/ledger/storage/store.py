@@ -82,7 +82,7 @@ class Store:
         self._choose_journal()
 
     def check(self) -> None:
-        """Refuses what is not a ledger, is damaged, or is of a newer version; brings an older version up to date."""
+        """Refuses a target that is not a ledger, is damaged, or is of a newer version; migrates an older version."""
         if self.is_sqlite and not self.path.exists():
             raise LedgerError(f"{self.name} does not exist: create a ledger with `bygones ledger new`")
         if self.is_sqlite and sqlite_files.is_sealed(self.path):
@@ -152,7 +152,7 @@ class Store:
     @contextmanager
     def transaction(self, mode: Mode, *, foreign_keys: bool = True) -> Iterator[sa.Connection]:
         """One transaction, which on SQLite begins with the write lock if it is to write (`IMMEDIATE`)."""
-        # A PostgreSQL writer must see what was committed while it waited for the lock, a reader one moment only.
+        # A PostgreSQL writer must see commits made while it waited for the lock, a reader one moment only.
         level = {"DEFERRED": "REPEATABLE READ", "IMMEDIATE": "READ COMMITTED"}[mode]
         options: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": level}
         try:
