@@ -83,13 +83,12 @@ TERMS = {
 
 def audit_document(audit: Audit) -> Document:
     """The audit as people read it."""
+    has_half_lives = len(audit.conclusions.asked) > 2 and bool(audit.conclusions.notable)
     sections = [
         Section("What to do next", [Bullets(next_steps(audit))]),
         Section("Conclusions", _conclusions(audit)),
         Section("Where everyone stands", _standings(audit), "standings"),
-        Section(
-            "What depends on the half-life", [half_life_chart(audit)] if _has_half_lives(audit) else [], "half-life"
-        ),
+        Section("What depends on the half-life", [half_life_chart(audit)] if has_half_lives else [], "half-life"),
         Section("Over time", _over_time(audit)),
         *(
             []
@@ -138,10 +137,6 @@ def _conclusions(audit: Audit) -> list[Block]:
     if len(audit.standings) > 1 and not audit.conclusions.searched:
         blocks.append("Use --refine yes to look between these half-lives for those at which conclusions flip.")
     return blocks
-
-
-def _has_half_lives(audit: Audit) -> bool:
-    return len(audit.conclusions.asked) > 2 and bool(audit.conclusions.notable)
 
 
 def _standings(audit: Audit) -> list[Block]:

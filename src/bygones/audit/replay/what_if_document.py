@@ -65,16 +65,13 @@ def _fairest(what_if: WhatIf) -> str:
     actual, rest = what_if.courses[0], what_if.alternatives()
     fairest = min(rest, key=lambda course: course.gini_received.high)
     was, gini = actual.gini_received.text, fairest.gini_received.text
-    names = listed([_phrase(course) for course in rest if course.gini_received.text == gini], 2)
+    equal = [course for course in rest if course.gini_received.text == gini]
+    names = listed([f"{course.rule} with {course.memory.phrase.removeprefix('With ')}" for course in equal], 2)
     if fairest.gini_received.high >= actual.gini_received.low:
         return f"No alternative would have been clearly fairer than what happened: Gini {gini}, and actually {was}."
     of = f"the fairest of the {number_in_words(len(rest))} alternatives" if len(rest) > 1 else "fairer"
     total = f"The total would have been {fairest.total.text} instead of {actual.total.text}."
     return f"{capitalized(names)} would have been {of}: Gini {gini} instead of the actual {was}. {total}"
-
-
-def _phrase(course: Course) -> str:
-    return f"{course.rule} with {course.memory.phrase.removeprefix('With ')}"
 
 
 def _name(course: Course) -> str:
@@ -105,8 +102,8 @@ def _outcomes(what_if: WhatIf) -> Table:
         "On the same needs",
         columns,
         rows,
-        note=f"Gini {word.received}: of the true totals, which never fade, so all lines can be compared. Gini recent "
-        f"and {worst}: of the {recent} at the end, so compare them with the actual line of the same memory; {worst} is "
+        note=f"Gini {word.received} is of the true totals, which never fade, so all lines can be compared. Gini recent "
+        f"and {worst} are of the {recent} at the end: compare them with the actual line of the same memory; {worst} is "
         f"{load}. A range shows how much the result depends on ties.",
     )
 

@@ -101,16 +101,16 @@ class Preview(Answer):
 
     def warnings(self) -> list[str]:
         """Likely mistakes, in sentences."""
-        found = []
+        likely = []
         if self.there:
-            found.append(
+            likely.append(
                 f"the ledger already has the agent, time and amount of {len(self.there):,} of "
                 f"{counted(self.rows, 'row')}"
             )
         if self.near:
             groups = "; ".join(listed(quoted(group)) for group in self.near[:SHOWN])
-            found.append(f"some names are nearly the same: {groups}")
-        return found
+            likely.append(f"some names are nearly the same: {groups}")
+        return likely
 
     def repetition(self) -> str:
         """Which rows are in the table before, in a sentence; empty if none are."""

@@ -64,8 +64,8 @@ def redecided(tx: Transaction, events: Sequence[Event]) -> list[Redecision]:
     for event in (event for event in events if event.kind == "decision"):
         first = rows.load_event(tx.connection, _replaced(tx.connection, event))
         before = _in_words(tx, first, derived.load_given(tx.connection, first.seq))
-        told = remade.told(tx.connection, event)
-        answers.append(Redecision(first.seq, first.time, before, told.gets, True, tuple(told.reasons)))
+        again = remade.told(tx.connection, event)
+        answers.append(Redecision(first.seq, first.time, before, again.gets, True, tuple(again.reasons)))
     for seq, given in keys.together_with(events).get("later", []):
         decision = rows.load_event(tx.connection, seq)
         before = _in_words(tx, decision, derived.load_given(tx.connection, seq))
@@ -135,8 +135,8 @@ def redecide(tx: Transaction, start: int, end: int | None, note: str = "") -> li
                 differ.append(Redecision(decision.seq, decision.time, before, {}, in_period, (CANNOT,)))
                 later.append([decision.seq, None])
             past.keep(decision)
-    for decision, made in replaced:
-        _replace(tx, decision, made, note)
+    for decision, new in replaced:
+        _replace(tx, decision, new, note)
     if replaced and later:
         tx.together(later=later)
     return differ
@@ -219,13 +219,13 @@ def _origin(decision: Event) -> int:
     return int((decision.details or {}).get("redecides", decision.seq))
 
 
-def _replace(tx: Transaction, decision: Event, made: Proposal, note: str) -> None:
+def _replace(tx: Transaction, decision: Event, new: Proposal, note: str) -> None:
     """Makes a decision void and records another in its place."""
     records.void(tx, decision.seq, note)
-    details: dict[str, Any] = made.details() | {"request": (decision.details or {})["request"]}
+    details: dict[str, Any] = new.details() | {"request": (decision.details or {})["request"]}
     details["redecides"] = _origin(decision)
-    if made.draw.number is not None:
-        details["draw"] = {"number": made.draw.number, "seed": made.draw.seed}
+    if new.draw.number is not None:
+        details["draw"] = {"number": new.draw.number, "seed": new.draw.seed}
     else:
         details["method"] = 1  # it keeps its draw, and so the way to draw
-    decisions.record(tx, decision.time, made, details, note)
+    decisions.record(tx, decision.time, new, details, note)

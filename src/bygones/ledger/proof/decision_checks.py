@@ -162,13 +162,13 @@ class _Past:
         new = sa.and_(table.c.seq > self._head, table.c.seq <= head)
         due = sa.and_(table.c.seq <= head, table.c.time > self._time, table.c.time <= time)
         agents = sa.select(table.c.agent).where(table.c.agent.is_not(None), new | due).distinct()
-        found = set(self._connection.execute(agents).scalars())
+        concerned = set(self._connection.execute(agents).scalars())
         revised = schema.revised
         since = sa.and_(revised.c.since > self._head, revised.c.since <= head)
         until = sa.and_(revised.c.until > self._head, revised.c.until <= head)
         query = sa.select(table.c.agent).join(revised, revised.c.event == table.c.seq).where(since | until)
-        found |= set(self._connection.execute(query.where(table.c.agent.is_not(None))).scalars())
-        return sorted(found)
+        concerned |= set(self._connection.execute(query.where(table.c.agent.is_not(None))).scalars())
+        return sorted(concerned)
 
     def _rules_changed(self, head: int) -> bool:
         table = schema.events

@@ -33,9 +33,9 @@ def draw_for_date(connection: sa.Connection, at: int, zone: str) -> Draw:
     """The draw of a date that is planned: the one with which that day was first planned, or else the next."""
     name = day(at, zone)
     first = _first_planned(connection, at, zone)
-    found = next_draw(connection) if first is None else _revealed(connection, first)
-    assert found is not None  # a plan reveals its seed
-    return found._replace(day=name)
+    draw = next_draw(connection) if first is None else _revealed(connection, first)
+    assert draw is not None  # a plan reveals its seed
+    return draw._replace(day=name)
 
 
 def next_number(connection: sa.Connection, head: int | None = None) -> int:
@@ -67,13 +67,13 @@ def is_published(connection: sa.Connection) -> bool:
 def reveal(connection: sa.Connection, draw: Draw, event: int) -> dict[str, Any]:
     """The details of a decision about its draw; the last of a chain publishes the next chain."""
     row = connection.execute(sa.select(schema.draws)).one()
-    told: dict[str, Any] = {"number": draw.number, "seed": draw.seed}
+    details: dict[str, Any] = {"number": draw.number, "seed": draw.seed}
     if draw.number == 0 and row.event is None:
-        return told | publish(connection, event)
+        return details | publish(connection, event)
     if draw.number == row.before + LENGTH:
         connection.execute(schema.draws.update().values(seed=secrets.token_hex(32), before=draw.number))
-        return told | publish(connection, event)
-    return told
+        return details | publish(connection, event)
+    return details
 
 
 def published_in(connection: sa.Connection, number: int | None) -> int | None:

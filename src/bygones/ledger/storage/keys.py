@@ -63,11 +63,11 @@ def events_of(connection: sa.Connection, key: str) -> list[Event]:
 
 def recorded(connection: sa.Connection, key: str, content: str) -> list[Event]:
     """The events recorded with this key, if it was for the same content; empty if it was not used yet."""
-    found = events_of(connection, key)
-    for event in found:
+    events = events_of(connection, key)
+    for event in events:
         if event.key == key and _batch(event).get("content") != content:
             raise _differs(event)
-    return found
+    return events
 
 
 def recorded_entries(
@@ -82,16 +82,16 @@ def recorded_entries(
         if key in wanted:
             raise ValueError(f"key must be used only once, got {key!r} twice")
         wanted[key] = entry
-    found: dict[str, Event] = {}
+    earlier: dict[str, Event] = {}
     for some in dialects.parts(wanted):
-        found |= {str(event.key): event for event in rows.load_events(connection, schema.events.c.key.in_(some))}
-    for key, event in found.items():
+        earlier |= {str(event.key): event for event in rows.load_events(connection, schema.events.c.key.in_(some))}
+    for key, event in earlier.items():
         entry = wanted[key]
         asked = (check_text("agent", entry.agent), entry.amount, check_text("note", entry.note))
         same = asked == (event.agent, event.amount, event.note) and event.kind == "received"
         if not same or (entry.at is not None and instant_of(entry.at, "at") != event.time):
             raise _differs(event)
-    return found
+    return earlier
 
 
 def together_with(events: Sequence[Event]) -> dict[str, Any]:

@@ -140,7 +140,7 @@ def revisions(events: Iterable[Related]) -> Revisions:
     corrections = defaultdict[int, dict[int, float]](dict)
     voided: set[int] = set()
     revised_since: dict[int, int] = {}
-    found: Revisions = {}
+    intervals: Revisions = {}
 
     def is_lapsed(seq: int) -> bool:
         event = known[seq]
@@ -158,12 +158,12 @@ def revisions(events: Iterable[Related]) -> Revisions:
         amount = None if is_void else corrected(seq)
         is_revised = is_void or amount is not None
         since = revised_since.get(seq)
-        if since is not None and not (is_revised and found[seq, since][1] == amount):
-            found[seq, since] = at, found[seq, since][1]
+        if since is not None and not (is_revised and intervals[seq, since][1] == amount):
+            intervals[seq, since] = at, intervals[seq, since][1]
             del revised_since[seq]
         if is_revised and seq not in revised_since:
             revised_since[seq] = at
-            found[seq, at] = None, amount
+            intervals[seq, at] = None, amount
         for each in resting[seq]:
             look(each, at)
 
@@ -191,7 +191,7 @@ def revisions(events: Iterable[Related]) -> Revisions:
             continue
         for each in versions.get(_slot(about), [about.seq]):
             look(each, seq)
-    return found
+    return intervals
 
 
 def _corrected_to(correction: Related, now: float, recorded: float) -> float:
@@ -243,9 +243,9 @@ def _referring(connection: sa.Connection, seqs: Collection[int], kinds: Sequence
 def _versions(connection: sa.Connection, seqs: Collection[int]) -> set[int]:
     """All versions of those among these events that are decisions or plans, themselves included."""
     table, links = schema.events, schema.links
-    origins = _select(
-        connection, sa.select(links.c.other).where(links.c.kind == "redecides", _is("decision")), links.c.event, seqs
-    )
+    of_decision = sa.exists().where(table.c.seq == links.c.event, table.c.kind == "decision")
+    redecided = sa.select(links.c.other).where(links.c.kind == "redecides", of_decision)
+    origins = _select(connection, redecided, links.c.event, seqs)
     first = {
         *_select(connection, sa.select(table.c.seq).where(table.c.kind == "decision"), table.c.seq, seqs),
         *origins,
@@ -254,12 +254,6 @@ def _versions(connection: sa.Connection, seqs: Collection[int]) -> set[int]:
     times = _select(connection, sa.select(table.c.time).where(table.c.kind == "plan"), table.c.seq, seqs)
     plans = _select(connection, sa.select(table.c.seq).where(table.c.kind == "plan"), table.c.time, times)
     return {*first, *again, *plans}
-
-
-def _is(kind: str) -> sa.ColumnElement[bool]:
-    """Whether the event of a link is of this kind."""
-    table, links = schema.events, schema.links
-    return sa.exists().where(table.c.seq == links.c.event, table.c.kind == kind)
 
 
 def _load(connection: sa.Connection, seqs: Collection[int]) -> Iterator[Related]:

@@ -104,8 +104,8 @@ def is_sealed(path: Path) -> bool:
 
 def stamp(path: Path) -> tuple[int, int, bool]:
     """Differs once a sealed file has been written by a process with the rights."""
-    found = path.stat()
-    return found.st_mtime_ns, found.st_size, companion(path, "-wal").exists()
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size, companion(path, "-wal").exists()
 
 
 def companion(path: Path, ending: str) -> Path:
@@ -165,9 +165,9 @@ def faults(connection: sqlite3.Connection) -> Iterator[str]:
     for (table,) in tables.fetchall():
         for _, column, declared, required, *_ in connection.execute(f'PRAGMA table_info("{table}")').fetchall():
             stored = next((stored for part, stored in _STORED.items() if part in declared), "")
-            found = connection.execute(
+            cell = connection.execute(
                 f'SELECT rowid, typeof("{column}") FROM "{table}" NOT INDEXED WHERE typeof("{column}") NOT IN (?, ?)',
                 (stored, stored if required else "null"),
             ).fetchone()
-            if stored and found is not None:
-                yield f"{column} in row {found[0]} of {table} is {found[1]} instead of {stored}"
+            if stored and cell is not None:
+                yield f"{column} in row {cell[0]} of {table} is {cell[1]} instead of {stored}"

@@ -88,19 +88,19 @@ class Store:
         if self.is_sqlite and sqlite_files.is_sealed(self.path):
             self._seal()
         with self.transaction("DEFERRED") as connection:
-            found = schema.version(connection)
-        if found is None:
+            version = schema.version(connection)
+        if version is None:
             raise LedgerError(f"{self.name} is not a ledger: create one with `bygones ledger new`")
-        if found > schema.VERSION:
+        if version > schema.VERSION:
             raise LedgerError(
-                f"{self.name} was written by a newer bygones (tables of version {found}, this one reads version "
+                f"{self.name} was written by a newer bygones (tables of version {version}, this one reads version "
                 f"{schema.VERSION}): upgrade bygones"
             )
-        if not all(step in migrations.MIGRATIONS for step in range(found, schema.VERSION)):
+        if not all(step in migrations.MIGRATIONS for step in range(version, schema.VERSION)):
             raise LedgerError(
-                f"{self.name} has tables of version {found}, which cannot be migrated to version {schema.VERSION}"
+                f"{self.name} has tables of version {version}, which cannot be migrated to version {schema.VERSION}"
             )
-        if found < schema.VERSION:
+        if version < schema.VERSION:
             with self.transaction("IMMEDIATE", foreign_keys=False) as connection:
                 if not self.is_sqlite:
                     connection.execute(sa.text("LOCK TABLE schema_version IN ACCESS EXCLUSIVE MODE"))
