@@ -92,6 +92,7 @@ class Watch:
         times, instant = np.unique(events.time, return_inverse=True)
         self._fade(int(times[0]))
         passed = self._clocks.steps(events.who, np.full(len(events.who), times[0]), events.time)
+        # In the amounts of the first instant, where totals do not fade: later amounts count for more.
         amount = events.amount * np.exp2(passed)
         weights = self._entitlements(int(times[0]))
         counts = self._present & (weights > 0)
@@ -106,8 +107,11 @@ class Watch:
         start = np.concatenate([np.zeros(len(present), dtype=np.int64), instant[seen]])[order]
         is_first = np.diff(who, prepend=-1) != 0
         end = np.where(np.append(is_first, True)[1:], len(times), np.append(start, 0)[1:]) - 1
+        # Each entry is a stay of one agent at one total: from the instant `start` to the instant `end`.
         held = _running(np.concatenate([self._remembered[present], amount[seen]])[order], is_first)
         share = weights[who] - SETTLED * total
+        # The level only rises, so the agent is settled up to some instant of its stay, and owed something after it. A
+        # search in the levels finds that instant; the last one over all stays of an agent decides.
         with np.errstate(divide="ignore"):
             enough = np.where(share > 0, held / share, np.inf)
         settled = np.minimum(np.searchsorted(level, enough, side="right") - 1, end)
