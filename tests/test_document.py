@@ -1,12 +1,10 @@
 """Answers are shown alike in terminals and notebooks, and are safe and readable, whatever they are about."""
 
-import io
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
 from bygones._text import decimals_of, plural, printable
 from bygones.document import notebook, terminal
@@ -42,10 +40,7 @@ def table_html(*args, **options):
 
 
 def table_text(table, width=100):
-    console = Console(file=io.StringIO(), width=width, color_system=None)
-    with console.capture() as captured:
-        terminal.show_table(table, console)
-    return captured.get()
+    return terminal.text(Document("", [table]), width)
 
 
 class TestNotebook:

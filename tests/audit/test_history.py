@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bygones._times import check_zone
 from bygones.audit import audit, read_history
-from bygones.audit.read.clock import Clock, check_zone, offsets
+from bygones.audit.read.clock import Clock, offsets
 from bygones.audit.read.sources import readable
 from bygones.audit.read.time_columns import microseconds
 from bygones.ledger import Ledger, Rules

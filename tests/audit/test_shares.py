@@ -141,5 +141,5 @@ def test_layouts_of_sacctmgr(tmp_path):
     with pytest.raises(ValueError, match=r"several clusters \(a, b\): choose one with cluster=a"):
         read_shares(path)
     path.write_text("Cluster|Account|User|Partition|Share\nbrc|stat|ana|gpu|1\n")
-    with pytest.raises(ValueError, match="'stat', which has no row of its own: list all associations, with sshare -a"):
+    with pytest.raises(ValueError, match="'stat', which has no row: list all associations, with sshare -a"):
         read_shares(path)

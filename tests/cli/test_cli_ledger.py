@@ -320,7 +320,7 @@ def test_verify_ends_with_1_where_something_is_wrong(run, team, capsys):
     with pytest.raises(SystemExit) as stop:
         program.main(["ledger", "verify", str(team)])
     assert stop.value.code == 1
-    assert "event 2 is not what was recorded" in capsys.readouterr().out
+    assert "event 2 has changed since it was recorded" in capsys.readouterr().out
 
 
 def test_bad_input_is_one_sentence_and_nothing_changes(run, refused, team, needs, tmp_path):

@@ -101,7 +101,7 @@ def test_a_date_on_which_nobody_can_serve_is_named(run, refused, ward):
     for name in ("ana", "ben"):
         run("hold", ward, name, "--at", ahead(2))
     told = refused("plan", ward, "people.csv", "--from", ahead(1), "--until", ahead(4))
-    assert f"nobody can carry this burden at {ahead(2)} 00:00 UTC: everybody who was named is on hold" in told
+    assert f"no one can take this burden at {ahead(2)} 00:00 UTC: everyone in the request is on hold" in told
 
 
 def test_a_turn_that_nobody_has_is_pointed_out_and_can_be_planned_again(run, ward):

@@ -59,7 +59,7 @@ def test_a_column_that_may_be_empty_is_told_from_one_that_may_not(path):
     damage(path, "UPDATE events SET refers = NULL, note = 'fine' WHERE seq = 4")
     with Ledger.open(path) as ledger:
         (problem,) = ledger.verify().problems
-        assert problem == "event 4 is not what was recorded: its hash does not match"
+        assert problem == "event 4 has changed since it was recorded: its hash does not match"
 
 
 @pytest.mark.parametrize("column", ["counters", "last", "as_of"])
@@ -94,8 +94,8 @@ def test_a_bug_stays_a_bug(path, capsys, monkeypatch):
 def test_only_ledgers_are_looked_at(path, tmp_path, monkeypatch):
     assert damage_in(["ledger", "standing", str(path)]) is None
     damage(path, "UPDATE events SET amount = 9 WHERE seq = 4")
-    told = f"{path} is damaged: event 4 is not what was recorded: its hash does not match; `bygones ledger verify`"
-    told += " lists all problems"
+    told = f"{path} is damaged: event 4 has changed since it was recorded: its hash does not match; "
+    told += "`bygones ledger verify` lists all problems"
     assert damage_in(["ledger", "standing", str(path)]) == damage_in(["audit", str(path)]) == told
     assert damage_in(["decay", str(path)]) is None
     monkeypatch.setenv("BYGONES_LEDGER", str(path))

@@ -443,7 +443,7 @@ def test_whoever_has_the_key_cannot_link_a_rewritten_ledger(ward, call, tmp_path
         assert ward.sign(anchors)[0] == 0
     code, text = call("anchors", anchors, "--public-key", ward.public)
     assert code == 1
-    assert text == "anchors.jsonl, line 4: does not have event 6 as it was signed before\n"
+    assert text == "anchors.jsonl, line 4: has another event 6 than the head signed before\n"
 
 
 def test_a_root_of_other_events_is_found_by_those_who_have_the_ledger(ward, tmp_path, monkeypatch):
@@ -472,7 +472,7 @@ def test_a_new_key_does_not_take_over_what_an_earlier_one_has_signed(ward, tmp_p
     ward.key.unlink()
     code, text = ward.call("key", "new", ward.key)
     assert code == 2
-    assert "ward.key.signed notes what an earlier key of this name has signed" in text
+    assert "ward.key.signed has the heads signed with an earlier key of this name" in text
 
 
 # ------------------------------------------------------------------------------------- anchors of earlier versions

@@ -176,7 +176,7 @@ def test_verify_finds_that_the_seed_is_not_said_to_be_published(team, change):
     connection.close()
     assert team.verify().problems[0].startswith("the seed of the next draw is not the one that event")
     if "event" in change:
-        with pytest.raises(ValueError, match="the table draws does not say which event published draw 1"):
+        with pytest.raises(ValueError, match="the table draws lacks the event that published draw 1"):
             team.committing(first)
 
 

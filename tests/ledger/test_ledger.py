@@ -203,7 +203,7 @@ def test_a_decision_takes_everything_into_account(team):
     team.record("ana", 8, at=soon)
     assert team.decide(ChooseK({"ana": 1, "ben": 1})).at < instant(soon)
     team.record("ana", 8, at="2026-01-03")
-    with pytest.raises(ValueError, match=r"before what was last received or decided .*: to decide a past period"):
+    with pytest.raises(ValueError, match=r"before the last amount or decision .*: to decide a past period"):
         team.decide(ChooseK({"ana": 1}), at="2026-01-02")
 
 
@@ -279,7 +279,7 @@ def test_what_cannot_be_is_refused_and_nothing_changes(team):
 
 
 def test_a_ledger_refuses_memories_and_welfare_functions_of_ones_own():
-    with pytest.raises(ValueError, match=r"half_life must be a duration such as '30d', or 'never' .*, got Discounted"):
+    with pytest.raises(ValueError, match=r"half_life must be a duration such as '30d', or 'inf' .*, got Discounted"):
         Rules(half_life=Discounted(gamma=0.5))
     with pytest.raises(ValueError, match=r"welfare must be the name of a welfare .*, got <function"):
         Rules(welfare=lambda Z: Z.min())
@@ -309,7 +309,7 @@ def test_rules_that_this_program_does_not_know_say_what_is_missing(tmp_path):
 
 
 def test_nobody_to_decide_about(new_path):
-    with Ledger.new(new_path()) as ledger, pytest.raises(ValueError, match="let somebody join first"):
+    with Ledger.new(new_path()) as ledger, pytest.raises(ValueError, match="let someone join first"):
         ledger.decide(ChooseK({}))
 
 
@@ -344,11 +344,11 @@ def counter(name, place, more):
 @pytest.mark.parametrize(
     ("sentence", "edit"),
     [
-        ("event 6 is not what was recorded", "UPDATE events SET amount = 2 WHERE seq = 6"),
-        ("event 6 is not what was recorded", "UPDATE events SET note = 'x' WHERE seq = 6"),
+        ("event 6 has changed since it was recorded", "UPDATE events SET amount = 2 WHERE seq = 6"),
+        ("event 6 has changed since it was recorded", "UPDATE events SET note = 'x' WHERE seq = 6"),
         ("event 5 is missing", "DELETE FROM events WHERE seq = 5"),
         ("head is event 7", "DELETE FROM events WHERE seq = 7"),
-        ("event 1 is not", """UPDATE events SET details = '{"half_life":"1d"}' WHERE seq = 1"""),
+        ("event 1 has changed", """UPDATE events SET details = '{"half_life":"1d"}' WHERE seq = 1"""),
         ("remembered utility of 'ana'", counter("remembered", 0, 0.001)),
         ("remembered utility of 'ana'", counter("remembered", 1, 0.001)),
         ("received total of 'ana'", counter("received", 0, 7)),
@@ -360,7 +360,7 @@ def counter(name, place, more):
         ("which events count", "INSERT INTO revised VALUES (6, 7, NULL, NULL)"),
         ("agents in the snapshot",
          "INSERT INTO agents SELECT 9, 'z', participation, 0, 0, counters FROM agents WHERE id = 1"),
-        ("event 4 is not what was recorded", "UPDATE agents SET name = 'zed' WHERE name = 'cem'"),
+        ("event 4 has changed since it was recorded", "UPDATE agents SET name = 'zed' WHERE name = 'cem'"),
     ],
 )  # fmt: skip
 def test_verify_shows_any_later_edit(new_path, sentence, edit):

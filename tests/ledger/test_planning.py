@@ -502,7 +502,7 @@ class TestVerifying:
         rewrite(path, forged)
         with Ledger.open(path) as ledger:
             (problem,) = ledger.verify().problems
-            assert "decision 6 does not follow from what was recorded before it" in problem
+            assert "decision 6 does not follow from the events before it" in problem
 
     def test_what_was_decided_again_in_favour_of_somebody_is_found(self, new_path):
         path = new_path()
@@ -525,4 +525,4 @@ class TestVerifying:
         rewrite(path, forged)
         with Ledger.open(path) as ledger:
             (problem,) = ledger.verify().problems
-            assert "does not follow from what was recorded before it" in problem
+            assert "does not follow from the events before it" in problem

@@ -51,7 +51,7 @@ def test_a_rewritten_ledger_looks_right_and_is_found(signed):
     rewrite(path, lambda event: event._replace(agent="ben") if event.seq == 4 else event)
     with Ledger.open(path) as ledger:
         (problem,) = ledger.verify().problems  # only the decision that was based on it tells
-        assert problem.startswith("decision 5 does not follow from what was recorded before it")
+        assert problem.startswith("decision 5 does not follow from the events before it")
     heads = [anchor.head for anchor in read_anchors(anchors).entries]
     rewritten = [problem for problem in problems(*signed) if not problem.startswith("decision")]
     assert rewritten == [

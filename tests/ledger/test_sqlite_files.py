@@ -36,7 +36,7 @@ def test_at_rest_a_ledger_is_one_file(path):
     assert [each.name for each in path.parent.iterdir()] == ["team.db"]
     with Ledger.open(path) as ledger:
         ledger.record("ana", 1)
-        assert sqlite_files.beside(path, "-wal").exists()
+        assert sqlite_files.companion(path, "-wal").exists()
     assert [each.name for each in path.parent.iterdir()] == ["team.db"]
     path.rename(path.with_name("moved.db"))
     with Ledger.open(path.with_name("moved.db")) as ledger:
@@ -45,7 +45,7 @@ def test_at_rest_a_ledger_is_one_file(path):
 
 def test_commits_are_moved_into_the_file_once_there_are_many(path, monkeypatch):
     monkeypatch.setattr(sqlite_files, "LONG", 50_000)
-    wal = sqlite_files.beside(path, "-wal")
+    wal = sqlite_files.companion(path, "-wal")
     with Ledger.open(path) as ledger:
         sizes = []
         for _ in range(8):
@@ -112,7 +112,7 @@ def test_on_a_network_a_ledger_has_a_rollback_journal(path, monkeypatch):
     monkeypatch.setattr(sqlite_files, "on_network", lambda path: True)
     with Ledger.open(path) as ledger:
         ledger.record("ana", 1)
-        assert not sqlite_files.beside(path, "-wal").exists()
+        assert not sqlite_files.companion(path, "-wal").exists()
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 

@@ -24,7 +24,7 @@ def changed(ledger, at):
 
 def refused(ledger, what):
     before = ledger.head()
-    with pytest.raises(ValueError, match="reports cannot change once something was received or is planned"):
+    with pytest.raises(ValueError, match="reports cannot change once an amount was received or is planned"):
         what()
     assert ledger.head() == before
 

@@ -260,7 +260,7 @@ def test_a_decision_that_does_not_follow_is_named_with_what_would(new_path):
     rewrite(path, forged)
     with Ledger.open(path) as ledger:
         assert ledger.verify().problems == (
-            "decision 5 does not follow from what was recorded before it: with the same request, rules and past, ana "
+            "decision 5 does not follow from the events before it: with the same request, rules and past, ana "
             "gets the place, but it was recorded that ben gets the place",
         )
 
@@ -275,5 +275,5 @@ def test_a_decision_by_another_method_is_judged_by_what_was_recorded_of_it(new_p
     rewrite(path, lambda event: event._replace(agent="ana") if event.refers else event)
     with Ledger.open(path) as ledger:
         assert ledger.verify().problems == (
-            "decision 5 says that ben gets 1, but what was recorded as received through it says that ana gets 1",
+            "by decision 5 ben gets 1, but by the amounts recorded as received through it ana gets 1",
         )

@@ -39,7 +39,7 @@ def advise(
         ),
     ] = None,
     reported: Annotated[
-        bool, arg(help="Agents report their needs themselves: recommend what is safe against false reports.")
+        bool, arg(help="Agents report their needs themselves. Recommend a rule that is safe against false reports.")
     ] = False,
     half_life: Annotated[
         str | None,
@@ -107,7 +107,7 @@ def next_commands(advice: Recommendation, history: Sequence[str], same: Sequence
 
     Args:
         advice: the advice.
-        history: the history, as it was given.
+        history: the history, in the words that were typed.
         same: the options about its columns and entitlements, which `bygones what-if` takes as well.
     """
     kind = ["--kind", "burden"] if advice.kind == "burden" else []

@@ -10,15 +10,15 @@ from tyro.conf import Positional, arg
 
 from bygones._files import check_output, write_text
 from bygones.cli.arguments import Json, optional
-from bygones.cli.console import json_text, print_document, print_json, print_paths, print_sentences
+from bygones.cli.console import json_text, print_document, print_json, print_paths
 
 Needs = Annotated[
     Positional[Path],
     arg(
         metavar="NEEDS",
         help="CSV file: agent,need for places; agent and one column per item, or agent,item,utility, for items; "
-        "agent,rate,cap or agent,need for an amount, of which nobody gets more than their cap or need. An empty cell "
-        "means that somebody may not take it.",
+        "agent,rate,cap or agent,need for an amount; nobody gets more than their cap or need. Leave a cell empty to "
+        "exclude an agent.",
     ),
 ]
 NumberOfPlaces = Annotated[
@@ -66,13 +66,13 @@ def allocate(
         Path | None,
         optional(
             "CSV file of past needs to learn prices from, for --rule prices: one row per past step, one column per "
-            "agent. An empty cell means that somebody did not ask.",
+            "agent. A cell is empty if the agent did not ask.",
             "FILE",
         ),
     ] = None,
     kind: Annotated[
         Literal["good", "burden"],
-        arg(help="Whether a good is handed out, which is worth having, or a burden, all of which has to be carried."),
+        arg(help="good: something people want. burden: work that someone has to do."),
     ] = "good",
     welfare: Annotated[
         str,
@@ -119,7 +119,7 @@ def allocate(
     out: Annotated[Path | None, optional("Also write the decision to this file, .csv or .json.", "FILE")] = None,
     json: Json = False,
 ) -> None:
-    """Decide who gets what now, given what everybody received before.
+    """Decide who gets what now, given what everyone received before.
 
     For example:
         bygones allocate needs.csv --history past.csv --half-life 30 --welfare egalitarian --k 2
@@ -190,8 +190,7 @@ def allocate(
     if json:
         print_json(data)
         return
-    print_document(decision.document())
-    print_sentences([*answers, *notes])
+    print_document(decision.document().and_also([*answers, *notes]))
     print_paths([] if out is None else [out])
 
 

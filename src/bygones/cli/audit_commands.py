@@ -71,7 +71,7 @@ def audit(
     every: Annotated[
         str | None,
         optional(
-            "Length of a period, such as 7d; if left out, chosen so that there are at most 60 periods.", "DURATION"
+            "Length of a period, such as 7d; if left out, a round length that gives at most 60 periods.", "DURATION"
         ),
     ] = None,
     at: Annotated[str | None, optional("Moment of the audit; the time of the last event if left out.", "TIME")] = None,

@@ -116,7 +116,7 @@ class EntitlementOptions:
         str | None,
         optional(
             "Entitlement of agents that the file does not list: a number, or the word proportional (in proportion to "
-            "what they received); if left out, a file that lists only some is refused.",
+            "their totals); if left out, a file that lists only some is refused.",
             "NUMBER",
         ),
     ] = None

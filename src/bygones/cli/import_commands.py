@@ -9,8 +9,16 @@ from tyro.conf import Positional, arg
 
 from bygones._text import counted
 from bygones.cli.arguments import optional
-from bygones.cli.console import answering, print_json, say
-from bygones.cli.ledger_arguments import Keyed, Recorded, RecordedOnce, Recording, Target, open_ledger, print_answer
+from bygones.cli.ledger_arguments import (
+    Keyed,
+    Recorded,
+    RecordedOnce,
+    Recording,
+    Target,
+    open_ledger,
+    print_answer,
+    print_recorded,
+)
 
 
 def import_(
@@ -54,20 +62,22 @@ def import_(
         )
         new = [event for event in events if event.seq > before]
         put_back = 0 if new else ledger.n_events() - before
-    with answering():
-        if recording.json:
-            first, last = (new or events)[0].seq, (new or events)[-1].seq
-            print_json({"recorded": len(new), "put_back": put_back, "first": first, "last": last})
-        elif put_back:
-            say(f"{counted(put_back, 'row')} that had been taken back {'counts' if put_back == 1 else 'count'} again.")
-        elif not new:
-            rows = "its one row was" if len(events) == 1 else f"all {len(events)} rows were"
-            say(f"Nothing new: {rows} recorded before with the same {'key' if len(events) == 1 else 'keys'}.")
-        else:
-            numbers = f"event {new[0].seq}" if len(new) == 1 else f"{len(new):,} events, {new[0].seq} to {new[-1].seq}"
-            them = "it" if len(new) == 1 else "them"
-            undo = f"To take {them} back: bygones ledger undo-import {target} {new[0].seq}"
-            say(f"Recorded {numbers}.", *filter(None, [preview.repetition()]), undo)
+    first, last = (new or events)[0].seq, (new or events)[-1].seq
+    if put_back:
+        sentences = [
+            f"{counted(put_back, 'row')} that had been taken back {'counts' if put_back == 1 else 'count'} again."
+        ]
+    elif not new:
+        rows = "its one row was" if len(events) == 1 else f"all {len(events)} rows were"
+        sentences = [f"Nothing new: {rows} recorded before with the same {'key' if len(events) == 1 else 'keys'}."]
+    else:
+        numbers, them = (
+            (f"event {first}", "it") if len(new) == 1 else (f"{len(new):,} events, {first} to {last}", "them")
+        )
+        undo = f"To take {them} back: bygones ledger undo-import {target} {first}"
+        sentences = [f"Recorded {numbers}.", *filter(None, [preview.repetition()]), undo]
+    data = {"recorded": len(new), "put_back": put_back, "first": first, "last": last}
+    print_recorded(data, recording.json, *sentences)
 
 
 def undo_import(

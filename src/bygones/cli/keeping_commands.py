@@ -10,8 +10,8 @@ from tyro.conf import Positional, arg
 
 from bygones._text import counted
 from bygones.cli.arguments import Json
-from bygones.cli.console import answering, print_json, progress, say
-from bygones.cli.ledger_arguments import Target
+from bygones.cli.console import progress
+from bygones.cli.ledger_arguments import Target, print_recorded
 
 if TYPE_CHECKING:
     from bygones.ledger import Verification
@@ -84,16 +84,9 @@ def rebuild(target: Target, json: Json = False) -> None:
     with closing(Store(target)) as store:
         store.check()
         agents = rebuild(store)
-    with answering():
-        if json:
-            print_json({"agents": agents})
-        else:
-            say(f"Rebuilt the standing of {counted(agents, 'agent')} from the events.")
+    print_recorded({"agents": agents}, json, f"Rebuilt the standing of {counted(agents, 'agent')} from the events.")
 
 
 def _print_written(done: str, kept: Verification, json: bool) -> None:
-    with answering():
-        if json:
-            print_json({"events": kept.events, "agents": kept.agents, "head": kept.head})
-        else:
-            say(f"{done} {counted(kept.events, 'event')} of {counted(kept.agents, 'agent')}. Head: {kept.head}")
+    sentence = f"{done} {counted(kept.events, 'event')} of {counted(kept.agents, 'agent')}. Head: {kept.head}"
+    print_recorded({"events": kept.events, "agents": kept.agents, "head": kept.head}, json, sentence)

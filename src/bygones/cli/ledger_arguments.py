@@ -1,4 +1,4 @@
-"""Arguments that the commands of a ledger share, opening the ledger, and printing what was recorded."""
+"""Arguments that the commands of a ledger share, opening the ledger, and printing the new events."""
 
 from __future__ import annotations
 
@@ -66,12 +66,8 @@ class Keyed:
             yield ledger
 
     def print_events(self, events: Iterable[Event], *sentences: str) -> None:
-        """Prints what was recorded: the events for programs, sentences for people."""
-        with answering():
-            if self.json:
-                print_json([event.to_dict() for event in events])
-            else:
-                say(*sentences)
+        """Prints recorded events for programs, or sentences for people."""
+        print_recorded([event.to_dict() for event in events], self.json, *sentences)
 
 
 @dataclass(frozen=True)
@@ -103,13 +99,11 @@ Recorded = Annotated[Recording, OmitArgPrefixes, arg(name="")]
 RecordedAt = Annotated[RecordingAt, OmitArgPrefixes, arg(name="")]
 
 
-@contextmanager
-def open_ledger(target: str, author: str | None = None) -> Iterator[Ledger]:
-    """The ledger at a path or URL, and who records in it."""
+def open_ledger(target: str, author: str | None = None) -> Ledger:
+    """The ledger at a path or URL, and who records in it; to be used in a `with` block."""
     from bygones.ledger import Ledger
 
-    with Ledger.open(target, author=author) as ledger:
-        yield ledger
+    return Ledger.open(target, author=author)
 
 
 def print_answer(document: Document, data: object, json: bool, *, recorded: bool = False) -> None:
@@ -126,6 +120,15 @@ def print_answer(document: Document, data: object, json: bool, *, recorded: bool
             print_json(data)
         else:
             print_document(document)
+
+
+def print_recorded(data: object, json: bool, *sentences: str) -> None:
+    """Prints the answer of a command that has recorded something: data for programs, sentences for people."""
+    with answering():
+        if json:
+            print_json(data)
+        else:
+            say(*sentences)
 
 
 def has_come(event: Event) -> bool:

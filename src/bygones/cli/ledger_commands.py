@@ -199,7 +199,7 @@ def standing(
     ] = None,
     since: Annotated[bool, arg(help="Show since when agents have been owed, which reads all events.")] = True,
     as_recorded: Annotated[
-        str | None, optional("Count only what had been recorded by this time, as if you had asked then.", "TIME")
+        str | None, optional("Count only the events recorded by this time, as if you had asked then.", "TIME")
     ] = None,
     before: Annotated[
         int | None,
@@ -352,7 +352,7 @@ def newcomers(
     decisions: Annotated[int, arg(help="How many decisions to look ahead.")] = 30,
     every: Annotated[str, arg(help="The time between two decisions.")] = "1d",
     places: Annotated[int, arg(help="The number of places each time.")] = 1,
-    worth: Annotated[float, arg(help="What a place is worth.")] = 1.0,
+    worth: Annotated[float, arg(help="The worth of a place.")] = 1.0,
     entitlement: Annotated[float, arg(help="The newcomer's entitlement, relative to the others'.")] = 1.0,
     number: Annotated[
         float | None, optional("Also show what happens when starting with this number.", "NUMBER")

@@ -10,8 +10,8 @@ from tyro.conf import Positional, arg
 from bygones._files import check_output, replacing
 from bygones.cli.allocation_commands import AmountToDivide, Capacity, NumberOfPlaces, Whole
 from bygones.cli.arguments import Json, optional
-from bygones.cli.console import answering, print_json, print_paths, say
-from bygones.cli.ledger_arguments import Recorded, Recording, Target, open_ledger, print_answer
+from bygones.cli.console import answering, print_paths, say
+from bygones.cli.ledger_arguments import Recorded, Recording, Target, open_ledger, print_answer, print_recorded
 from bygones.cli.pictures import save_beside
 
 From = Annotated[
@@ -85,7 +85,7 @@ def planned(
     out: Annotated[Path | None, optional("Write the turns to this file: .csv, or .ics for calendars.", "FILE")] = None,
     json: Json = False,
 ) -> None:
-    """Show what is planned, or write it as CSV or as a calendar.
+    """Show the plan, or write it as CSV or as a calendar.
 
     For example:
         bygones ledger planned ward.db
@@ -117,9 +117,7 @@ def replan(
     target: Target,
     table: Annotated[
         Path | None,
-        optional(
-            "CSV file as for plan: who is available now, and what they need, instead of what was planned.", "FILE"
-        ),
+        optional("CSV file as for plan, with the people available now and their needs now.", "FILE"),
     ] = None,
     from_: From = None,
     accept: Annotated[bool, arg(help="Record the result; otherwise it is only shown.")] = False,
@@ -151,7 +149,7 @@ def replan(
 
 
 def unplan(target: Target, from_: From = None, until: Until = None, recording: Recorded = Recording()) -> None:
-    """Take back what is planned.
+    """Take back planned dates.
 
     For example:
         bygones ledger unplan ward.db --from 2026-12-15
@@ -161,11 +159,8 @@ def unplan(target: Target, from_: From = None, until: Until = None, recording: R
 
     with recording.open(target) as ledger:
         instants = ledger.plans.void(from_, until, **recording.details)
-    with answering():
-        if recording.json:
-            print_json([iso(at) for at in instants])
-        else:
-            say(f"The plan for {counted(len(instants), 'date')} is void.")
+    sentence = f"The plan for {counted(len(instants), 'date')} is void."
+    print_recorded([iso(at) for at in instants], recording.json, sentence)
 
 
 def swap(

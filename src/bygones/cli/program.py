@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             error = missing("this command", error.name, extras)
         _refuse(str(error), secrets)
     except BrokenPipeError:
-        # The reader of a pipe, such as head, has closed it. What is still buffered is discarded.
+        # The reader of a pipe, such as head, has closed it. The rest of the buffer is discarded.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(FAILED) from None
     except OSError as error:

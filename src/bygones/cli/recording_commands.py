@@ -1,4 +1,4 @@
-"""`bygones ledger join`, `leave`, `hold`, `resume`, `record`, `offset` and `correct`: what is recorded of agents."""
+"""`bygones ledger join`, `leave`, `hold`, `resume`, `record`, `offset` and `correct`: events about agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`bygones ledger void` and `redecide`: what was recorded by mistake, and decisions that depended on it."""
+"""`bygones ledger void` and `redecide`: mistaken events, and the decisions that depended on them."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from bygones.cli.arguments import Json, optional
-from bygones.cli.console import answering, print_json, print_paths, say
-from bygones.cli.ledger_arguments import Target, print_answer
+from bygones.cli.console import answering, print_paths, say
+from bygones.cli.ledger_arguments import Target, print_answer, print_recorded
 
 
 def verify(
@@ -140,11 +140,8 @@ def new_key(
     from bygones.ledger.proof import signing
 
     key_id = signing.new_key(file)
-    with answering():
-        if json:
-            print_json({"key": key_id})
-        else:
-            say(f"Made the key {key_id}. Keep {file} to yourself, away from the ledger; give others its public key.")
+    sentence = f"Made the key {key_id}. Keep {file} to yourself, away from the ledger; give others its public key."
+    print_recorded({"key": key_id}, json, sentence)
 
 
 def public_key(

@@ -125,11 +125,11 @@ _UNREADABLE = re.compile(r"(?:to float|base 10): (.*)|(?:arguments:|from) \[(.*?
 """The values in messages of Python and tyro about text that fits none of the types of an argument."""
 
 _NUMBERS = {"int": ("a whole number", "whole numbers"), "float": ("a number", "numbers")}
-"""What an argument of a Python type accepts, for one value and for several."""
+"""The accepted values of a Python type, in words, for one value and for several."""
 
 
 def _arguments(command: Callable[..., object]) -> Iterator[_Argument]:
-    """The arguments of a command; the fields of a dataclass are flags of their own."""
+    """The arguments of a command; each field of a dataclass is a flag."""
     for name, hint in get_type_hints(command, include_extras=True).items():
         kind, *markers = get_args(hint) if get_origin(hint) is Annotated else (hint,)
         if isinstance(kind, type) and is_dataclass(kind):

@@ -59,7 +59,7 @@ def what_if(
         int, arg(metavar="NUMBER", help="How often each memory and rule is replayed, with different draws among ties.")
     ] = 10,
 ) -> None:
-    """Replay a history under other memories and rules: who would have been served instead, and what it changes.
+    """Replay a history under other memories and rules: who would have been served instead, and the difference it makes.
 
     The history must have needs, or be the output of sacct with the field Submit.
 

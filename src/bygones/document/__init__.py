@@ -1,1 +1,1 @@
-"""Answers as people read them: `document` is what they consist of; the other modules show it somewhere."""
+"""Answers as people read them: `document` defines their parts, and the other modules show them."""

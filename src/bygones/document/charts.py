@@ -30,7 +30,7 @@ APART = {"ticks": "outside", "ticklen": 6, "tickcolor": "rgba(0,0,0,0)"}
 
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x")
-_LEGEND_LINE = 22  # on a phone, every entry of a legend has a line of its own
+_LEGEND_LINE = 22  # on a phone, every entry of a legend has its own line
 _ROW, _DOT = 30, 15
 _LONGEST = 28
 _TITLE = 26  # on a phone, the names of the rows leave room for about as many characters
@@ -40,7 +40,7 @@ class Dots(NamedTuple):
     """A dot in each row.
 
     Attributes:
-        name: what the dots are, for the legend.
+        name: their name in the legend.
         values: where they are; None or NaN where a row has none.
         spans: the ends of a bar through each dot.
         look: `grey` for what others are compared with, `mark` for a vertical line across the row.
@@ -56,7 +56,7 @@ class Line(NamedTuple):
     """A line.
 
     Attributes:
-        name: what it is, for the legend.
+        name: its name in the legend.
         x: its places along the horizontal axis.
         y: its heights; None or NaN where it is interrupted.
         places: the places as text; by default the axis formats them.
@@ -71,11 +71,11 @@ class Line(NamedTuple):
 def dot_chart(
     rows: Sequence[str], dots: Sequence[Dots], axis: str, *, alt: str, caption: str, numbers: str = ",.4g"
 ) -> Chart:
-    """Dots in rows that have names. Dots of one row stand below each other, so that none hides another.
+    """Dots in rows that have names. Dots of one row stand below each other, so none hides another.
 
     Args:
         rows: the names.
-        dots: what is compared, the first on top.
+        dots: the numbers to compare, the first on top.
         axis: the title of the horizontal axis, with its unit.
         alt: see `Chart`.
         caption: see `Chart`.
@@ -136,7 +136,7 @@ def line_chart(
         alt: see `Chart`.
         caption: see `Chart`.
         numbers: how numbers are formatted where the reader points, as D3 writes it.
-        scale: of the vertical axis; by default it begins at zero.
+        scale: the scale of the vertical axis, which by default begins at zero.
         height: in pixels, without the legend.
     """
     traces = []

@@ -1,8 +1,8 @@
-"""What an answer consists of, before anyone decides how it looks: a headline, sentences, tables, charts and commands.
+"""The parts of an answer, before anyone decides how it looks: a headline, sentences, tables, charts and commands.
 
 Every answer that people read has a `document()`, and three modules show it: `terminal` on a screen or as plain text,
-`notebook` in the output of a cell, and `bygones.report.page` as a web page. They know nothing of what it is about, and
-what makes a document knows nothing of them.
+`notebook` in the output of a cell, and `bygones.report.page` as a web page. They know nothing about its subject, and
+the code that makes a document knows nothing about them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Faint(NamedTuple):
 
 
 Cell: TypeAlias = str | int | float | Signed | Share | Bar | Trend | Faint | None
-"""What a table has in one place. The numbers of a column are shown with the same number of decimals."""
+"""The content of a cell. The numbers of a column are shown with the same number of decimals."""
 
 
 class Column(NamedTuple):
@@ -75,11 +75,11 @@ class Table:
     """A table.
 
     Attributes:
-        title: what it shows; empty where the sentence before names it.
+        title: its subject; empty where the sentence before names it.
         columns: the columns, or only their headings.
         rows: the cells.
         chosen: the rows that the answer is about; they stand out.
-        note: what the columns mean.
+        note: the meaning of the columns.
         most: of more rows than this, terminals and notebooks show some, and pages let people search and sort them.
         ends: whether the last rows are as important as the first.
     """
@@ -190,7 +190,7 @@ class OneOf:
     """Tables with the same columns, such as one for each half-life. A page shows the one that its reader chooses.
 
     Attributes:
-        label: what is chosen, such as `half-life`.
+        label: the name of the choice, such as `half-life`.
         tables: the tables, by the name of the choice.
     """
 
@@ -254,11 +254,11 @@ class Document:
 
     def and_also(self, blocks: Sequence[Block]) -> Document:
         """The document with more at its end."""
-        return Document(self.headline, [*self.blocks, *blocks], self.label)
+        return replace(self, blocks=[*self.blocks, *blocks])
 
 
 class Answer(ABC):
-    """Something that people read, in a notebook as soon as it is the last line of a cell."""
+    """Something that people read. A notebook shows it if it is the last value of a cell."""
 
     @abstractmethod
     def document(self) -> Document:

@@ -57,7 +57,7 @@ def html(document: Document) -> str:
 
 
 def escaped(text: object) -> str:
-    """Text that shows as it is: nothing in it is markup, invisible, or changes the direction of what follows."""
+    """Text that shows verbatim: nothing in it is markup, is invisible, or changes the direction of text."""
     return escape(printable(str(text)))
 
 

@@ -53,11 +53,6 @@ def show(document: Document, console: Console) -> None:
         _show(block, console)
 
 
-def show_table(table: Table, console: Console) -> None:
-    """Prints a table alone."""
-    _table(table, console)
-
-
 def text(document: Document, width: int = PLAIN_WIDTH) -> str:
     """A document as plain text."""
     console = Console(file=io.StringIO(), width=width, color_system=None, legacy_windows=False, highlight=False)
@@ -179,5 +174,5 @@ def _bar(share: float) -> str:
 
 
 def command_line(words: Iterable[str]) -> str:
-    """A command of bygones as it is typed."""
+    """A command of bygones in the words that people type."""
     return shlex.join(["bygones", *words])

@@ -1,4 +1,4 @@
-"""What goes between a ledger and other programs: histories, events and plans as CSV, and plans as calendars."""
+"""Exchange between a ledger and other programs: histories, events and plans as CSV, and plans as calendars."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PLAN_COLUMNS = ("date", "time", "agent", "what", "amount", "event")
 def read_entries(path: Path, agent: str = "agent", time: str = "time", amount: str | None = None) -> list[Entry]:
     """Who received what, when: one row each, with optional columns `note` and `key`.
 
-    The amount is in the column `amount`, or in `utility`, as it is called in a history that is audited.
+    The amount is in the column `amount`, or in `utility`, its name in a history for an audit.
     """
     entries = []
     needed = (agent, time) if amount is None else (agent, time, amount)
@@ -40,7 +40,7 @@ def read_entries(path: Path, agent: str = "agent", time: str = "time", amount: s
         kind = row.get("kind", "received")
         if kind != "received":
             raise ValueError(
-                f"{where}kind must be received, got {kind!r}: a history has only what was received; to move a whole "
+                f"{where}kind must be received, got {kind!r}: a history has only amounts received; to move a whole "
                 "ledger, use `bygones ledger copy`"
             )
         try:

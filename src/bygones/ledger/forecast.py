@@ -28,7 +28,7 @@ from bygones.memory import MemoryState
 
 @dataclass(frozen=True)
 class Forecast:
-    """What one newcomer rule leads to, decision by decision; the first entry is before any decision.
+    """The effect of one newcomer rule, decision by decision; the first entry is before any decision.
 
     Attributes:
         rule: the rule.

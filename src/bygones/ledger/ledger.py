@@ -1,18 +1,18 @@
 """`Ledger`: a fairness memory that lives on disk between decisions.
 
-An event counts from its own time on, and events that lie ahead wait: holds, resumes, joins, leaves and rule changes can
-be recorded up to a year ahead, what was received only once it was. Any event can be made void by a further event;
-everything then reads as if it had not been recorded, and what was known before can still be asked for.
+An event counts from its own time on, and events that lie ahead wait. Holds, resumes, joins, leaves and rule changes
+can be recorded up to a year ahead, but amounts only after they were received. Any event can be made void by a further
+event. Everything then reads as if it had not been recorded, and earlier knowledge can still be asked for.
 
 Events can be recorded late, with these limits. Amounts (received, offset, correction) can be recorded for any time
 between the agent's joining and leaving, in any order, and count exactly as if they had been recorded in time. Hold and
 resume can be recorded late if the order of holds still makes sense; the agent's events are then read again. Joining and
-leaving cannot be earlier than the agent's latest event. A change of the half-life, or of what a hold does to the clock,
-cannot be earlier than the latest event of any agent so far, since decisions have been based on the earlier rules; other
-rule changes can. What a newcomer starts with is computed when the join takes effect or, if that is later, is recorded,
-from what is known then; it is recorded, and stays.
+leaving cannot be earlier than the agent's latest event. A change of the half-life, or of the effect of a hold on the
+clock, cannot be earlier than the latest event of any agent so far, since decisions have been based on the earlier
+rules. Other rule changes can. The start of a newcomer is computed once, when the join takes effect or, if that is
+later, when the join is recorded. It is recorded and stays.
 
-A decision is made at its own time and sees what is in effect then. It cannot be earlier than anything received or
+A decision is made at its own time, from the events in effect then. It cannot be earlier than anything received or
 decided so far, so it takes everything into account. `redecide` decides a past period again.
 """
 
@@ -113,15 +113,16 @@ class Ledger(Readable):
         Args:
             agent: the agent's name.
             at: the time of joining; by default now.
-            entitlement: relative to the others'; by default 1. Of burdens it is the share of the load, 0 for exempt.
-            newcomers: what to start with, instead of the ledger's newcomer rule. An agent who returns keeps what is
-                still remembered and is raised to the start, never lowered.
+            entitlement: relative to the others'; by default 1. For burdens it is the share of the load, 0 for exempt.
+            newcomers: the start, instead of the ledger's newcomer rule. An agent who returns keeps their recent total,
+                and is topped up to the start if that is more.
             distinct: whether a new agent may have the name of another but for capitals, accents, spaces and signs.
             note: a remark.
             key: chosen by the caller. The same again with the same key records nothing and returns the first event.
         """
-        shared: dict[str, Any] = {"entitlement": entitlement, "newcomers": newcomers, "distinct": distinct}
-        return self.join_all([agent], at=at, note=note, key=key, **shared)[0]
+        return self.join_all(
+            [agent], at=at, entitlement=entitlement, newcomers=newcomers, distinct=distinct, note=note, key=key
+        )[0]
 
     def join_all(
         self,
@@ -134,13 +135,14 @@ class Ledger(Readable):
         note: str = "",
         key: str | None = None,
     ) -> list[Event]:
-        """Several agents join at once; what they start with depends on those already present, not on one another."""
+        """Several agents join at once; their start depends on the agents already present, not on one another."""
         rule = None if newcomers is None else str(newcomers)
-        shared: dict[str, Any] = {"entitlement": entitlement, "newcomers": newcomers, "distinct": distinct}
         return self._recorder.once(
             key,
             lambda book: ["join", book.maybe(at), list(agents), entitlement, rule, note],
-            lambda tx: records.join(tx, agents, at, note=note, **shared),
+            lambda tx: records.join(
+                tx, agents, at, entitlement=entitlement, newcomers=newcomers, distinct=distinct, note=note
+            ),
             lambda _, events: [event for event in events if event.kind == "join"],
         )
 
@@ -183,17 +185,17 @@ class Ledger(Readable):
         """Records many utilities at once, all or none, which is faster than one by one.
 
         Args:
-            entries: who received what, when; by default now. An entry with a key of its own is recorded once only.
+            entries: who received what, when; by default now. An entry with a key is recorded once only.
             join: whether unknown agents join with their first entry, starting with zero.
             distinct: whether they may have the name of another but for capitals, accents, spaces and signs.
             again: whether to record what the ledger has already: an equal agent, time and amount.
-            key: of all of them together. The same entries with the same key are recorded once only.
-            source: where they come from, such as a file; `undo_import` takes back what has a source.
+            key: one for all of them. The same entries with the same key are recorded once only.
+            source: where they come from, such as a file; `undo_import` takes back entries with a source.
             keep: whether to record them; otherwise they are checked in every way, and nothing is recorded.
         """
         wanted = [Entry(*entry) for entry in entries]
         if key is not None and any(entry.key is not None for entry in wanted):
-            raise ValueError("give a key for all entries together, or keys of their own, not both")
+            raise ValueError("give one key for all entries, or a key for each entry, not both")
 
         def act(tx: Transaction) -> list[Event]:
             return imports.record(tx, wanted, join=join, distinct=distinct, again=again, source=source)
@@ -248,7 +250,7 @@ class Ledger(Readable):
         """Makes event `seq` void: from here on everything reads as if it had not been recorded.
 
         With a decision, the amounts received through it are void too; with an amount, its corrections. To void a void
-        puts the event back in effect. What would leave the ledger without sense is refused.
+        puts the event back in effect. A void that would leave the ledger without sense is refused.
         """
         return self._recorder.once(
             key,
@@ -259,7 +261,7 @@ class Ledger(Readable):
     # ------------------------------------------------------------------------------------------------ deciding
 
     def propose(self, request: Problem, *, at: When | None = None) -> Proposal:
-        """What would be decided now; nothing is recorded. The same ledger and request give the same proposal."""
+        """The decision if it were made now; nothing is recorded. The same ledger and request give the same proposal."""
         with self._store.reading() as connection:
             head = connection.execute(sa.select(schema.ledger)).one()
             return decisions.propose(connection, head, request, at)
@@ -303,8 +305,8 @@ class Ledger(Readable):
     ) -> list[Redecision]:
         """Decides a past period again with today's knowledge.
 
-        Of the decisions from `start` until before `end`, by default until now, those that would now be different become
-        void and are made again; later ones are only compared. Every decision keeps its lot, and a decision for which
+        Decisions from `start` until before `end`, by default until now, become void and are made again if they would
+        now be different. Later ones are only compared. Every decision keeps its random draw, and a decision for which
         nothing has changed stays.
 
         Args:

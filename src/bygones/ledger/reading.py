@@ -166,7 +166,7 @@ class Readable:
             return [change for change in asked.book.changes if change.time > asked.time]
 
     def preview(self, entries: Sequence[Entry], *, join: bool = False) -> Preview:
-        """What importing these entries would record, with what looks like a mistake; nothing is recorded."""
+        """The events that importing these entries would record, with likely mistakes; nothing is recorded."""
         with self._asked() as (connection, book, _, _):
             return preview(connection, book, entries, join=join)
 

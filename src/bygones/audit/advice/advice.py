@@ -32,10 +32,10 @@ class Advice(Recommendation, Trials):
     """The result of `advise`.
 
     Attributes:
-        facts: what the history is like.
+        facts: the facts about the history.
         verdict: how sure the advice is.
         memory: the half-life that is recommended.
-        others: what would be recommended for other periods, by their length.
+        others: the recommendations for other periods, by their length.
         held_out: the choice by the first half of the periods alone, and its gain over the simple one in the second.
         entitled: whether entitlements differ.
     """

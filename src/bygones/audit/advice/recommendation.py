@@ -1,6 +1,6 @@
-"""What all advice has in common: the facts about a history, the period that follows from them, and a recommendation.
+"""The common parts of all advice: facts about a history, the period that follows from them, and a recommendation.
 
-The facts are what matters for the choice of a rule: how often, among how many, how unequal, how long. The choice is
+The facts that matter for the choice of a rule are how often, among how many, how unequal and how long. The choice is
 judged over a *period*: totals are compared within periods, not over the whole history, because nobody waits for ever to
 come out even. A period is long enough for a few turns each.
 """
@@ -32,10 +32,10 @@ AROUND = 10.0
 """Half-lives are compared that are up to this many times longer or shorter than the period."""
 
 OTHERS_TOO = "With one agent, every half-life and rule does the same: add the rows of the others who take part, too."
-"""What would change the advice about a history of one agent."""
+"""The doubt about a history of one agent."""
 
 KIND_ASSUMED = "The history is taken to be about goods. If these are burdens, such as shifts, add --kind burden."
-"""What would change the advice if it was not given whether the history is about goods or burdens."""
+"""The doubt if it was not given whether the history is about goods or burdens."""
 
 _ROUND = ((1, "s"), (10, "s"), (1, "min"), (10, "min"), (1, "h"), (6, "h"), (1, "d"), (3, "d"), (7, "d"), (14, "d"),
           (30, "d"), (90, "d"), (180, "d"), (365, "d"))  # fmt: skip
@@ -44,7 +44,7 @@ _BREAK = 20.0
 
 
 class HistoryFacts(NamedTuple):
-    """What a history is like.
+    """Facts about a history that matter for the choice of a rule.
 
     Attributes:
         decisions: the number of decisions.
@@ -89,7 +89,7 @@ class HistoryFacts(NamedTuple):
 
     @property
     def equal(self) -> bool:
-        """Whether the needs at a decision are all the same, so it does not matter who is served when."""
+        """Whether the needs at a decision are equal, so it does not matter who is served when."""
         return self.differ < 0.01
 
 
@@ -182,12 +182,12 @@ class Recommendation(Answer):
         kind_assumed: whether the kind was not given, and goods are assumed.
         period: the time over which shares should even out.
         rule: the rule that is recommended.
-        reported: whether needs are what agents report themselves.
+        reported: whether agents report their needs themselves.
         newcomers: the newcomer rule.
         is_ledger: whether the history is a ledger already.
         is_log: whether the history is the log of a cluster, whose queue can be replayed.
         gone_after: after how long without an event agents count as away; empty if never.
-        notes: what was skipped or assumed, in sentences.
+        notes: skipped rows and assumptions, in sentences.
     """
 
     label: str
@@ -210,7 +210,7 @@ class Recommendation(Answer):
 
     @property
     def was_replayed(self) -> bool:
-        """Whether rules were replayed, so that `bygones what-if` can show more."""
+        """Whether rules were replayed, so `bygones what-if` can show more."""
         return False
 
     @abstractmethod

@@ -3,8 +3,8 @@ r"""Rules and memories tried on a history, judged period by period, and the choi
 Every trial replays all decisions; each decision knows only what came before it. A trial is judged by the totals
 of agents within *periods*: $x_i / (w_i\,p_i)$, where $w_i$ is the entitlement and $p_i$ the part of the period in which
 the agent took part. The *worst-off quarter* are those with the least of it (of burdens, with the most), a quarter of
-all $w_i\,p_i$. The first period is left out, because every memory starts empty. Periods overlap by three quarters, so
-that no memory gains by beginning and ending with them.
+all $w_i\,p_i$. The first period is left out, because every memory starts empty. Periods overlap by three quarters,
+and so no memory gains by beginning and ending with them.
 
 Differences between two trials are taken period by period, and their uncertainty is a bootstrap of runs of neighbouring
 periods, each with one of the draws among ties.
@@ -52,7 +52,7 @@ LEAST_PERIODS = 4
 """The fewest independent periods by which trials are compared."""
 
 AdviceVerdict = Literal["better", "better in total", "hardly matters", "cannot tell", "nothing to decide"]
-"""How what is recommended compares with the simple choice: better for the worst-off quarter, no worse for them and
+"""How the recommendation compares with the simple choice: better for the worst-off quarter, no worse for them and
 better in total, the simple choice itself since nothing is better, the simple choice since there are too few periods to
 compare, or since there never was a choice."""
 
@@ -70,8 +70,8 @@ class JudgedTrials:
     """Trials judged by the totals within periods.
 
     Attributes:
-        worst: what the worst-off quarter received in a period, by trial, draw and group of neighbouring periods.
-        total: what all received, in the same way.
+        worst: the mean total of the worst-off quarter in a period, by trial, draw and group of neighbouring periods.
+        total: the total of all, in the same way.
         gini: the Gini coefficient.
         level: the even share of a period, by trial.
         kind: goods or burdens.
@@ -102,7 +102,7 @@ class JudgedTrials:
         return Gain(float(differences.mean()), float(low), float(high))
 
     def better(self, trial: int, other: int, simple: int, comparisons: int) -> bool:
-        """Whether a trial is clearly better for the worst-off quarter, by a part of what is an even share of a period.
+        """Whether a trial is clearly better for the worst-off quarter, by a part of an even share of a period.
 
         `simple` is the trial whose even share counts, `comparisons` how many are made in all.
         """
@@ -178,7 +178,7 @@ def _exposure(decisions: Decisions, of_decision: np.ndarray, shape: tuple[int, i
 
 
 def _measure(received: np.ndarray, weights: np.ndarray, kind: Kind) -> tuple[float, float, float]:
-    """What the worst-off quarter received, what all did, and the Gini coefficient."""
+    """The mean total of the worst-off quarter, the total of all, and the Gini coefficient."""
     took_part = weights > 0
     received, weights = received[took_part], weights[took_part]
     levels = received / weights
@@ -191,10 +191,10 @@ def _measure(received: np.ndarray, weights: np.ndarray, kind: Kind) -> tuple[flo
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Trials:
-    """What was tried, and how it was judged.
+    """Trials, and their comparison.
 
     Attributes:
-        trials: what was replayed; what happened comes first. Empty if there was nothing to decide.
+        trials: the courses that were replayed, the actual one first. Empty if there was nothing to decide.
         judged: the trials judged by the totals within periods; None if there are too few.
         period: the time over which shares should even out.
     """
@@ -204,7 +204,7 @@ class Trials:
     period: float
 
     def index(self, memory: Alternative, rule: str) -> int:
-        """The trial of a memory and a rule; what happened is none."""
+        """The trial of a memory and a rule; the actual course is none."""
         return next(i for i, each in enumerate(self.trials) if i and each.memory == memory and each.rule == rule)
 
     def fading(self) -> list[int]:

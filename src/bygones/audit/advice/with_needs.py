@@ -120,7 +120,7 @@ def advise(
 
 
 def _as_multiples(decisions: Decisions) -> list[DecisionRequest]:
-    """The needs as multiples of the mean of what each agent has reported so far, as a ledger counts them."""
+    """The needs as multiples of each agent's mean report so far, as a ledger counts them."""
     n = len(decisions.who.names)
     sums, counts, multiples = np.zeros(n), np.zeros(n), []
     for request in decisions.requests:

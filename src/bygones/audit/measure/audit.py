@@ -70,11 +70,11 @@ def audit(
         entitlements: the entitlement of each agent, or what `read_shares` read. Agents without events take part from
             the beginning. By default those in a ledger's rules at the moment of the audit, or the same for everyone.
         others: the entitlement of agents that `entitlements` does not name: a number, or `proportional`, which entitles
-            them to what they received, so they are neither owed nor ahead in total. By default they are refused.
+            them to their true totals, so they are neither owed nor ahead in total. By default they are refused.
         newcomers: the newcomer rule: with how much remembered utility an agent who joins later starts, as in the
-            ledger. By default zero, so only amounts received count; of a ledger, its own rule.
-        gone_after: an agent without an event for this long counts as away. By default never, because receiving nothing
-            is exactly what an audit should show.
+            ledger. By default zero, so only amounts received count; for a ledger, its own rule.
+        gone_after: an agent without an event for this long counts as away. By default never, because an audit
+            should show agents who receive nothing.
         every: the length of a period.
         at: the moment of the audit; later events are left out. By default the time of the last event.
         refine: whether to search for the half-lives at which conclusions flip, which queries the engine a few more

@@ -1,4 +1,4 @@
-"""The charts of an audit: shares, what depends on the half-life, and how it went over time."""
+"""The charts of an audit: shares, balances over the half-life, and measures over time."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def agents_chart(audit: Audit) -> Chart:
 
 
 def half_life_chart(audit: Audit) -> Chart:
-    """What the notable agents are owed, as a share, over the half-life; their order flips where two lines cross."""
+    """The balances of the notable agents, as shares, over the half-life; their order flips where two lines cross."""
     owed, shares = words(audit.kind).owed, audit.conclusions.asked
     marks = [stood.half_life for stood in audit.standings]
     flips = [flip.half_life for each in audit.conclusions.flip for flip in each.flips if not flip.is_at_infinity]
@@ -139,7 +139,7 @@ def half_life_chart(audit: Audit) -> Chart:
 
 
 def replay_chart(audit: Audit, actual: Sequence[float], by_rule: Sequence[float]) -> Chart:
-    """The final Gini coefficients of what happened and of the rule's decisions, with a row for each half-life."""
+    """The final Gini coefficients of the actual decisions and of the rule's, with a row for each half-life."""
     names = [half_life_name(audit, each.half_life) for each in audit.standings]
     pairs = zip(names, actual, by_rule, strict=True)
     values = "; ".join(f"{name}: actual {amount(was)}, rule {amount(now)}" for name, was, now in pairs)

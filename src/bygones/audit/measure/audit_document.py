@@ -1,4 +1,4 @@
-"""An audit as people read it: who is owed most, what to do next, what holds at every half-life, and all numbers."""
+"""An audit as people read it: who is owed most, next steps, conclusions, and all numbers."""
 
 from __future__ import annotations
 
@@ -83,13 +83,12 @@ TERMS = {
 
 def audit_document(audit: Audit) -> Document:
     """The audit as people read it."""
+    has_half_lives = len(audit.conclusions.asked) > 2 and bool(audit.conclusions.notable)
     sections = [
         Section("What to do next", [Bullets(next_steps(audit))]),
         Section("Conclusions", _conclusions(audit)),
         Section("Where everyone stands", _standings(audit), "standings"),
-        Section(
-            "What depends on the half-life", [half_life_chart(audit)] if _has_half_lives(audit) else [], "half-life"
-        ),
+        Section("What depends on the half-life", [half_life_chart(audit)] if has_half_lives else [], "half-life"),
         Section("Over time", _over_time(audit)),
         *(
             []
@@ -118,7 +117,7 @@ def _headline(audit: Audit) -> str:
 
 
 def _opening(audit: Audit) -> list[Block]:
-    """What was audited, what was assumed, and notes for the reader."""
+    """The history, the assumptions, and notes for the reader."""
     clock = audit.clock
     size = f"{counted(audit.n_events, 'event')} for {counted(len(audit.names), 'agent')}"
     zone = "" if clock.steps else f" {clock.zone}"
@@ -138,10 +137,6 @@ def _conclusions(audit: Audit) -> list[Block]:
     if len(audit.standings) > 1 and not audit.conclusions.searched:
         blocks.append("Use --refine yes to look between these half-lives for those at which conclusions flip.")
     return blocks
-
-
-def _has_half_lives(audit: Audit) -> bool:
-    return len(audit.conclusions.asked) > 2 and bool(audit.conclusions.notable)
 
 
 def _standings(audit: Audit) -> list[Block]:
@@ -212,7 +207,7 @@ def _over_time(audit: Audit) -> list[Block]:
 
 
 def _what_if(audit: Audit, what_if: WhatIf) -> list[Block]:
-    """What the rule one-step would have decided, under each half-life."""
+    """The decisions of the rule one-step, under each half-life."""
     length, received, measures = audit.clock.length_text, words(audit.kind).received, SHOWN_MEASURES[audit.kind]
     rows: list[list[Cell]] = []
     for course in what_if.courses:
@@ -229,7 +224,7 @@ def _what_if(audit: Audit, what_if: WhatIf) -> list[Block]:
     ginis = [[what_if.actual(course).gini.low for course in by_rule], [course.gini.low for course in by_rule]]
     return [
         f"A replay of the {counted(what_if.decisions, 'decision')} with the same needs and the same number of agents "
-        f"served each time. The rule chooses by the {audit.recent} of its own decisions.",
+        f"served each time. The rule chooses by the {audit.recent} from its own decisions.",
         Table("Actual decisions and the rule's, on the same needs", columns, rows),
         Bullets([
             f"With a half-life of {length(course.memory.length)}, the rule makes {int(course.differ.low):,} of "

@@ -1,7 +1,7 @@
 """The conclusions of an audit: which hold at every half-life, which flip, and at which half-life they do.
 
 A conclusion is a question with an answer at every half-life: who is owed most, whether an agent is owed at all, whether
-one agent is owed more than another. Agents are compared by what they are owed per unit of entitlement. A difference
+one agent is owed more than another. Agents are compared by the amount owed per unit of entitlement. A difference
 below `TIED` of an average share is a tie, and a tie is no conclusion: only a reversal is a flip.
 """
 
@@ -18,7 +18,7 @@ from bygones._text import listed, sentence
 from bygones.kinds import Kind, words
 
 Owed: TypeAlias = Mapping[float, np.ndarray]
-"""For each half-life, what each agent is owed per unit of entitlement, where a unit is the average entitlement, as a
+"""For each half-life, the amount owed to each agent per unit of entitlement (of the average entitlement), as a
 share of the recent total; NaN for agents who are away."""
 
 TIED = 1e-3
@@ -205,7 +205,7 @@ class Conclusions:
         pairs_flip: the number of pairs whose order is reversed at some half-life; None if not all were compared.
         unlisted: how many of those are not in `found`.
         sides_flip: the number of agents who are owed at some half-life and ahead at another.
-        asked: what each agent is owed at every half-life at which that was computed.
+        asked: the amount owed to each agent at every half-life at which it was computed.
         notable: the rows of the agents owed most at some half-life and of those furthest ahead.
         searched: whether the half-lives at which answers change were searched for.
     """

@@ -24,7 +24,7 @@ from bygones.kinds import Kind, words
 from bygones.ledger.model.standing import per_unit, ranked
 
 MEASURES = {"good": ("gini", "egalitarian", "nash", "mean"), "burden": ("gini", "heaviest", "mean")}
-"""What is measured over time; the worst-off of burdens works most, and a geometric mean has no meaning."""
+"""The measures over time; the worst-off of burdens works most, and a geometric mean has no meaning."""
 
 OTHER_DEFAULT = {"zero": ("mean", "advise"), "mean": ("zero", "audit")}
 """For the default newcomer rules of an audit and of advice, the other one and the command whose default it is.
@@ -46,13 +46,13 @@ class AgentStanding(NamedTuple):
         received: the true total.
         remembered: the recent total.
         entitlement: relative to the others.
-        share: of the recent total of all.
+        share: its share of the recent total of all.
         entitled_share: the share to which it is entitled.
         owed: how far it is below that share, negative if above.
         owed_per_unit: the same per unit of entitlement.
         owed_since: the moment since which it has been owed without interruption.
-        factors: of a cluster with an account tree, Slurm's `fair_tree` factor from the recent totals and, as far as it
-            was read, the one that `sshare` itself gives.
+        factors: for a cluster with an account tree, Slurm's `fair_tree` factor from the recent totals and, if it was
+            read, the factor in the output of `sshare`.
     """
 
     agent: str
@@ -86,18 +86,18 @@ class Audit(Answer):
         is_present: who takes part at the moment of the audit.
         entitled: the share to which each of those is entitled; NaN for the others.
         standings: where every agent stands under each half-life, the shortest first.
-        conclusions: what holds at every half-life and what depends on it.
-        what_if: what the rule `one-step` would have decided under each half-life; None where the history does not
-            record who asked.
+        conclusions: the statements that hold at every half-life, and those that depend on it.
+        what_if: the decisions of the rule `one-step` under each half-life; None where the history does not record who
+            asked.
         statuses: whether each agent is `present`, `away`, `on hold` or `exempt`.
         equal_assumed: whether entitlements were not given, so entitlements count as equal.
         past: the history that was audited, which answers further questions.
-        notes: what was skipped or assumed, in sentences.
-        kind: whether the history is about goods or burdens. The sums are the same; what is *owed*
-            of goods is *due* of burdens.
+        notes: skipped rows and assumptions, in sentences.
+        kind: whether the history is about goods or burdens. The sums are the same; an agent who is *owed* goods is
+            *due* to work.
         is_ledger: whether the history is a ledger, replayed by its own rules.
         title: the title that was given for the page.
-        unit: of the amounts; empty if it is not known.
+        unit: the unit of the amounts; empty if it is not known.
         remarks: notes that were given for the reader.
         shares: the entitlements as they were read, with a cluster's account tree.
     """
@@ -147,7 +147,7 @@ class Audit(Answer):
     @property
     def recent(self) -> str:
         """The name of what the memory holds: recent totals of goods, recent work of burdens."""
-        return "recent work" if self.kind == "burden" else "recent total"
+        return words(self.kind).recent
 
     @property
     def little(self) -> float:
@@ -155,7 +155,7 @@ class Audit(Answer):
         return TIED / max(1, int(self.is_present.sum()))
 
     def per_unit_of(self, trajectory: Trajectory) -> np.ndarray:
-        """What each agent is owed per unit of entitlement; NaN for agents who are away or exempt."""
+        """The amount owed to each agent per unit of entitlement; NaN for agents who are away or exempt."""
         return per_unit(trajectory.owed, self.members.entitlements)
 
     def rows(self, trajectory: Trajectory, which: Sequence[int] | None = None) -> list[AgentStanding]:
@@ -255,7 +255,7 @@ class Audit(Answer):
         return float(self.past.joined[row])
 
     def entitlement_note(self) -> str:
-        """To what the agents count as entitled, in one sentence."""
+        """The entitlements of the agents, in one sentence."""
         counted = int(self.is_present.sum())
         if not self.equal_assumed:
             unit = "share of the load" if self.kind == "burden" else "entitlement"
@@ -270,7 +270,7 @@ class Audit(Answer):
         )
 
     def since_note(self) -> str:
-        """What `since` means, in one sentence."""
+        """The meaning of `since`, in one sentence."""
         owed = words(self.kind).owed
         if self.is_ledger:
             return f"{owed.capitalize()} since: the moment at which the agent became {owed}, as in the ledger."
@@ -279,7 +279,7 @@ class Audit(Answer):
         return f"{owed.capitalize()} since: the {moment} of the {length} period in which the agent became {owed}."
 
     def owed_note(self) -> str:
-        """What `owed` means, in one sentence."""
+        """The meaning of `owed`, in one sentence."""
         word = words(self.kind)
         return f"{word.owed.capitalize()}: how far below (+) or above (-) the {word.share} of the {self.recent}."
 
@@ -328,7 +328,7 @@ class Audit(Answer):
         }
 
     def _decided_again(self) -> dict[str, object]:
-        """What the rule would have decided, by half-life."""
+        """The decisions of the rule, by half-life."""
         if self.what_if is None:
             return {}
         decided: dict[str, object] = {}

@@ -23,7 +23,7 @@ from bygones.kinds import Kind
 from bygones.ledger.model.owed_since import SETTLED
 
 Ask: TypeAlias = Callable[[Sequence[float]], Owed]
-"""Computes what each agent is owed at the given half-lives."""
+"""Computes the amount owed to each agent at the given half-lives."""
 
 NOTABLE = 8
 """The number of agents whose order is reported even if it holds: those owed most, and those furthest ahead."""
@@ -97,7 +97,7 @@ def conclude(
 
 
 class _Known:
-    """What is known at several half-lives, the shortest first, as a matrix with a row per half-life."""
+    """The amounts owed at several half-lives, the shortest first, as a matrix with a row per half-life."""
 
     def __init__(self, owed: Owed) -> None:
         self.half_lives = sorted(owed)
@@ -227,8 +227,8 @@ def _flipping_pairs(known: _Known, audited: _Known, present: np.ndarray, little:
     """The pairs whose order is reversed at some half-life, the largest reversal first; None if there are too many."""
     if len(present) > PAIRS_COUNTED:
         return None
-    # Whether a pair flips is judged at all half-lives that were looked at, but the order only at those of the audit, so
-    # that the list does not depend on where the search happened to look.
+    # Whether a pair flips is judged at all half-lives that were looked at, but the order only at those of the audit.
+    # So the list does not depend on where the search happened to look.
     one, two = np.nonzero(np.triu(_pair_swing(known, present) > little, 1))
     order = np.argsort(-_pair_swing(audited, present)[one, two], kind="stable")
     return list(zip(present[one[order]].tolist(), present[two[order]].tolist(), strict=True))
@@ -243,7 +243,7 @@ def _pair_swing(known: _Known, present: np.ndarray) -> np.ndarray:
 
 
 def _search(questions: Sequence[_Question], known: Owed, ask: Ask, searched: int, *, only_first: bool) -> Owed:
-    """What is known after asking at half-lives close to where the answers change.
+    """The amounts owed, with those at half-lives close to where the answers change.
 
     With `only_first`, only the first questions are pursued, as many as are searched for at once.
     """

@@ -29,7 +29,7 @@ class Group(NamedTuple):
 
 
 def grouped(audit: Audit) -> list[Group]:
-    """What holds throughout; who changes sides; and which pairs change their order."""
+    """Conclusions that hold throughout; agents who change sides; and pairs that change their order."""
     conclusions, length = audit.conclusions, audit.clock.length_text
     word, half_lives = words(audit.kind), [each.half_life for each in audit.standings]
     throughout: list[str] = []
@@ -69,7 +69,7 @@ class Turns(NamedTuple):
 
 
 def next_steps(audit: Audit) -> list[str]:
-    """What follows for the next decision: who comes first, by how much, and who can wait; one sentence per half-life.
+    """The next steps: who comes first, by how much, and who can wait; one sentence per half-life.
 
     Half-lives with the same answer share a sentence.
     """
@@ -129,7 +129,7 @@ def _range(audit: Audit, stood: list[Trajectory], row: int) -> str:
 
 
 def _each(audit: Audit, stood: list[Trajectory], rows: tuple[int, ...]) -> str:
-    """What each of several who are tied is owed; where their entitlements differ, they are tied per unit of it."""
+    """The amount owed to each of several who are tied; if their entitlements differ, they are tied per unit of it."""
     if len(set(audit.members.entitlements[list(rows)].tolist())) == 1:
         return f"{_range(audit, stood, rows[0])} each"
     unit = "share of the load" if audit.kind == "burden" else "entitlement"

@@ -1,9 +1,9 @@
 """The past of a ledger under another half-life, by the ledger's own rules: its replay, clocks and newcomer rule.
 
-Holds stop the clock if the rules tell them to, offsets count, and those who left are away. What a newcomer started
-with is recorded in the ledger. Where the newcomer rule gave that amount, the rule gives it again under the other
-half-life, from what the others have then; any other amount stays as recorded. With the half-life of the rules
-the standing is the ledger's own.
+Holds stop the clock if the rules define it so, offsets count, and agents who left are away. The start of each newcomer
+is recorded in the ledger. If the newcomer rule gave that amount, the rule is applied again under the other half-life,
+to the recent totals of the others then. Any other start stays as recorded. With the half-life of the rules the standing
+is the ledger's own.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class LedgerPast(Past):
         self._facts = Facts(who, past.time, amount, is_received, past.are(*PARTICIPATION, "rules"))
         self._joining = self._joins_by_rule(past, who)
         theirs = is_received & (who >= 0)
-        # What is corrected to nothing is nothing, whatever rounding leaves.
+        # An amount that is corrected to nothing is zero, without rounding errors.
         self.received = np.maximum(np.bincount(who[theirs], amount[theirs], len(joined)), 0.0)
         rules = self._book.at(max(int(cut.end), self._book.began))
         self._weights = None if entitlements is None else self._settled(entitlements, others, history.source.label)
@@ -79,7 +79,7 @@ class LedgerPast(Past):
         self.notes = (self._note(),)
 
     def _joins_by_rule(self, past: LedgerEvents, who: np.ndarray) -> list[Joining]:
-        """Those who started with what the newcomer rule gives, not with an amount of their own, as imports record."""
+        """The agents who started by the newcomer rule, not with a recorded amount, as after an import."""
         corrected = set(past.refers[past.are("correction")].tolist())
         joins = [int(i) for i in np.flatnonzero(past.are("join")) if int(past.seq[i]) not in corrected]
         joining = [Joining(int(past.time[i]), self._names[int(who[i])], self._newcomers, i) for i in joins]
@@ -149,7 +149,7 @@ class LedgerPast(Past):
         return np.where(watch.owed_since < 0, math.nan, watch.owed_since.astype(float))
 
     def _note(self) -> str:
-        """What the audit does with the ledger, in sentences."""
+        """How the audit replays the ledger, in sentences."""
         own = self._book.history[-1]
         half_lives = [rules.half_life for rules in self._book.history]
         changed = len({rules.seconds for rules in self._book.history}) > 1
@@ -167,12 +167,10 @@ class LedgerPast(Past):
             return ""
         which = "event" if len(self._too_large) == 1 else "events"
         numbers = listed([str(seq) for seq in self._too_large], SHOWN)
-        return (
-            f" Amounts beyond {LARGEST:g} do not count ({which} {numbers}): correct them to what they should have been."
-        )
+        return f" Amounts beyond {LARGEST:g} do not count ({which} {numbers}): correct them to the right amounts."
 
     def _with_starts(self, book: RuleBook) -> Facts:
-        """The facts with what newcomers would have started with under these rules."""
+        """The facts, with the starts of newcomers under these rules."""
         amount = self._facts.amount.copy()
         for start in self._starts(book, self._joining):
             amount[start.joining.key] = start.amount
@@ -181,13 +179,13 @@ class LedgerPast(Past):
     def _starts(
         self, book: RuleBook, joining: Sequence[Joining], given: Callable[[Start], float] = lambda start: start.amount
     ) -> list[Start]:
-        """What the newcomer rule gives those who join by it, from what the others have at that moment."""
+        """The starts by the newcomer rule, from the recent totals of the others at each moment."""
         if not joining:
             return []
         amount = self._facts.amount.copy()
         amount[[each.key for each in joining]] = 0.0
         facts, done = self._facts._replace(amount=amount), 0
-        # What was recorded after a join, even for the same instant, was not known to it.
+        # Events recorded after a join, even for the same instant, were not known to it.
         first_at = {each.time: each.key for each in reversed(joining)}
 
         def load(_: int | None, until: int) -> Iterable[Facts]:
@@ -208,7 +206,7 @@ def _without_memory(change: Change) -> dict[str, object]:
 
 
 def _past(events: LedgerEvents, until: int) -> LedgerEvents:
-    """What has happened by a moment in the order of time, and within an instant of recording, without decisions.
+    """The events up to a moment in the order of time, and within an instant of recording, without decisions.
 
     A change of rules is of no agent, but it can change who is owed something.
     """

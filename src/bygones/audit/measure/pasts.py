@@ -6,7 +6,7 @@ follows from them by the memory's own recursion,
 $$ Z_p = 2^{-L/h}\, Z_{p+1} + S_p . $$
 
 Periods count backwards from the moment of the audit, so $p+1$ is before $p$. An agent takes part from the start of the
-period of its first event, and starts with what the newcomer rule gives (`Members.starts`). If `gone_after` is set, an
+period of its first event, and starts by the newcomer rule (`Members.starts`). If `gone_after` is set, an
 agent without events for that long is away, and comes back as a newcomer who keeps its recent total.
 
 The past of a ledger is replayed by its own rules (`bygones.audit.measure.ledger_past`).
@@ -100,7 +100,7 @@ class Trajectory:
 
 
 class Past(ABC):
-    """What an audit asks of a history, at the moment of the audit.
+    """The questions of an audit to a history, at the moment of the audit.
 
     Attributes:
         cut: the periods.
@@ -109,7 +109,7 @@ class Past(ABC):
         received: the true total of each agent.
         joined: when each agent joined.
         began: for each period, the moment at which a change that is seen at its end began.
-        notes: what was assumed, in sentences.
+        notes: assumptions, in sentences.
     """
 
     cut: Periods
@@ -149,7 +149,7 @@ class Past(ABC):
         return Trajectory(half_life, end.remembered, share, missing, np.maximum(since, self.joined), *measures)
 
     def owed_at(self, wanted: Sequence[float], is_present: np.ndarray) -> dict[float, np.ndarray]:
-        """What each agent is owed per unit of entitlement at other half-lives, see `relative`."""
+        """The amount owed to each agent per unit of entitlement at other half-lives, see `relative`."""
         return {half_life: self._owed(Z, is_present) for half_life, Z in self.remembered(wanted).items()}
 
     def guess(self, half_lives: Sequence[float], is_present: np.ndarray) -> Ask | None:
@@ -157,7 +157,7 @@ class Past(ABC):
         return None
 
     def owed_if(self, newcomers: str, half_life: float) -> np.ndarray | None:
-        """What each agent would be owed per unit under another newcomer rule; None of a ledger, which has its own."""
+        """The amount owed to each agent per unit under another newcomer rule; None for a ledger, which has its own."""
         return None
 
     def _owed(self, remembered: np.ndarray, is_present: np.ndarray) -> np.ndarray:
@@ -166,7 +166,7 @@ class Past(ABC):
 
 
 def relative(missing: np.ndarray, remembered: np.ndarray, entitlements: np.ndarray) -> np.ndarray:
-    """What is owed per unit of entitlement, as a share of the recent total; a unit is the average entitlement."""
+    """The amount owed per unit of entitlement, as a share of the recent total; a unit is the average entitlement."""
     counts = ~np.isnan(missing)
     total, unit = remembered[counts].sum() or 1.0, entitlements[counts].mean() if counts.any() else 1.0
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -250,7 +250,7 @@ class TablePast(Past):
         return "present" if is_present else "away"
 
     def guess(self, half_lives: Sequence[float], is_present: np.ndarray) -> Ask | None:
-        """Approximates what is owed at any half-life from the shortest on, in one pass over the events."""
+        """Approximates the amounts owed at any half-life from the shortest on, in one pass over the events."""
         if self.who.newcomers != "zero" or self.n_events <= ASKED_AT_ONCE:
             return None
         # All memories fade alike, so shares do not depend on how long after the last event the audit is.

@@ -1,1 +1,1 @@
-"""What an audit reads: tables, ledgers, databases and logs of schedulers become the rows of a history."""
+"""Sources of an audit: tables, ledgers, databases and logs of schedulers become the rows of a history."""

@@ -1,4 +1,4 @@
-"""What the times of a history mean: instants in a time zone, or step numbers.
+"""The meaning of times in a history: instants in a time zone, or step numbers.
 
 An instant is a whole number of microseconds since 1970 in UTC, as in the ledger. Lengths of time, such as half-lives,
 are durations such as `7d` if times are instants, and plain numbers if times are step numbers.
@@ -126,11 +126,6 @@ class Clock:
 
     def _local(self, at: float) -> datetime:
         return as_datetime(round(at)).astimezone(ZoneInfo(self.zone))
-
-
-def check_zone(name: str) -> str:
-    """The name of the time zone; raises ValueError if there is no such zone."""
-    return _times.check_zone(name)
 
 
 def offsets(zone: str, first: int, last: int) -> list[tuple[int, int]]:

@@ -260,7 +260,7 @@ def _from_url(url: str, table: str | None) -> Source:
     try:
         connection = ibis.connect(url)
     except Exception as error:
-        # Each of the many drivers behind a URL has errors of its own, and some repeat the password.
+        # Each of the many drivers behind a URL has its own errors, and some repeat the password.
         raise ValueError(f"{shown} cannot be read: {redacted(first_line_of(error), secrets_in(url))}") from None
     return _from_database(connection, table, shown)
 

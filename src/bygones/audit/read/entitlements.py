@@ -56,7 +56,7 @@ class ShareTree:
 
     Attributes:
         root: its root.
-        notes: what was assumed, in sentences.
+        notes: assumptions, in sentences.
     """
 
     root: Node
@@ -69,7 +69,7 @@ class ShareTree:
         return {name: share for name, share in shares.items() if share > 0}
 
     def factors(self, usage: Mapping[str, float], *, by_user: bool) -> dict[str, float]:
-        """The fair-tree factor of every user, or account, from what each used; those in several accounts have none."""
+        """The fair-tree factor of every user, or account, from their usage; users in several accounts have none."""
         leaves = _leaves(self.root, by_user=by_user)
         used = {leaf: usage.get(leaf.name, 0.0) for leaf in leaves}
         factors: dict[Node, float] = {}
@@ -90,7 +90,7 @@ class Shares(NamedTuple):
         entitlements: one per agent.
         tree: the account tree.
         by_user: whether agents are users of the tree, not accounts.
-        notes: what was assumed, in sentences.
+        notes: assumptions, in sentences.
     """
 
     entitlements: dict[str, float]
@@ -182,7 +182,7 @@ def read_tree(path: Path) -> ShareTree:
     for account, node in users:
         if account not in accounts:
             raise ValueError(
-                f"{path}: user {node.name!r} is in the account {account!r}, which has no row of its own: list all "
+                f"{path}: user {node.name!r} is in the account {account!r}, which has no row: list all "
                 "associations, with sshare -a -P or sacctmgr -P show assoc, for all users"
             )
         accounts[account].children.append(node)

@@ -5,7 +5,7 @@ The module of a format has two functions, `recognises` and one of the others:
 - `recognises(path)`: whether the file is in this format, by its first line; one that cannot be read, with an `OSError`
   or `ValueError`, is not. Like `read`, it is given regular files only: no format waits for a pipe without a writer.
 - `read(path, agent, resource)`: the usage in the file. `agent` and `resource` are None where nobody asked for a certain
-  column or resource. A bad line is a `ValueError` that names the file, the line and what was expected.
+  column or resource. A bad line is a `ValueError` with the file, the line and the accepted values.
 
 - or, instead of `read`, `scan(paths, asked)`: the usage in all files at once, for whatever was `Asked`.
 
@@ -35,8 +35,8 @@ class Usage(NamedTuple):
         table: with the columns `agent`, `time` (with or without a zone) and `utility`; and, for usage that lasts, the
             `start` from which on it is spread evenly until `time`. An Arrow table, or an Ibis table where there may be
             more than fits into memory.
-        unit: of the utilities, such as `CPU-hours`.
-        notes: what was skipped or assumed, in sentences.
+        unit: the unit of the utilities, such as `CPU-hours`.
+        notes: skipped entries and assumptions, in sentences.
     """
 
     table: pa.Table | ibis.Table
@@ -45,7 +45,7 @@ class Usage(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What was asked of a log.
+    """The options for reading a log.
 
     Attributes:
         agent: the column that names the agent, or None for the format's own.
@@ -70,7 +70,7 @@ class LogFormat(NamedTuple):
     """A log format.
 
     Attributes:
-        about: what it is, for the help: "the output of Slurm's sacct -P".
+        about: a description for the help, such as "the output of Slurm's sacct -P".
         module: the name of the module that reads it.
     """
 
@@ -109,7 +109,7 @@ def described() -> str:
 
 
 def add(name: str, about: str, module: str) -> None:
-    """Adds a log format of your own."""
+    """Adds a custom log format."""
     if name in names():
         raise ValueError(f"format {name!r} exists already: choose another name")
     FORMATS[name] = LogFormat(about, module)

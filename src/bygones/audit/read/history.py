@@ -1,7 +1,7 @@
 """Prepares a history for the audit: from any table to the columns `agent`, `time` and `utility`.
 
 Times become whole microseconds since 1970 in UTC, or stay step numbers. The conversion is part of the one expression
-that the engine evaluates; only the first and the last time are queried beforehand, which is quick.
+that the engine evaluates; only the first and the last time are queried before, which is quick.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ import pyarrow as pa
 from bygones._arrays import check_one_of
 from bygones._csv import unshield
 from bygones._text import counted, listed, printable
+from bygones._times import check_zone
 from bygones.audit.read import formats, ledger_events
-from bygones.audit.read.clock import Clock, check_zone
+from bygones.audit.read.clock import Clock
 from bygones.audit.read.engines import in_memory, open_source, paths_of
 from bygones.audit.read.ledger_events import LedgerEvents
 from bygones.audit.read.sources import Source, check_columns, label_of, repeats_note, utility_columns, utility_of
@@ -42,13 +43,13 @@ class History:
     Attributes:
         source: the table that the events come from.
         events: an Ibis table with the columns `agent`, `time` and `utility`.
-        clock: what the times mean.
+        clock: the meaning of the times.
         first: the time of the first event.
         last: the time of the last event.
         n_events: the number of events.
         columns: for each of the meanings `agent`, `time` and so on, the name of its column in the source.
         requests: who asked, where the history records it: an Ibis table with `agent`, `time`, `need` and `served`.
-        notes: what was skipped or assumed, in sentences.
+        notes: skipped rows and assumptions, in sentences.
         ledger: if the history is a ledger, all its events and its rules.
     """
 
@@ -97,7 +98,7 @@ class History:
             raise ValueError(f"{self.source.label}: the sum of the utilities is too large for a floating-point number")
 
     def clean_name(self, name: str) -> str:
-        """An agent's name in one Unicode spelling, with escapes for what a terminal or a page would not show."""
+        """An agent's name in one Unicode spelling, with escapes for characters that a terminal would not show."""
         name = unicodedata.normalize("NFC", unshield(name.strip()) if self.source.shielded else name.strip())
         return name if name.isprintable() else printable(name)
 
@@ -357,14 +358,14 @@ def _requests(source: Source, rows: ibis.Table, columns: dict[str, str]) -> ibis
 
 
 def _of_ledger(source: Source, zone: str) -> History:
-    """What was received in a ledger, after corrections, with all its events for the replay by its own rules."""
+    """The amounts received in a ledger, after corrections, with all its events for the replay by its own rules."""
     everything = ledger_events.all_events(source)
     columns = {"agent": "agent", "time": "time", "utility": "amount"}
     history = _history(source, ledger_events.received(source, everything), columns, _Reading(zone))
     past = ledger_events.read_events(source, everything, history.clean_name)
     if past is None:
         note = (
-            "This history has the events of a ledger but not its rules. What was received counts, after corrections; "
+            "This history has the events of a ledger but not its rules. Amounts received count, after corrections; "
             "offsets, holds, departures and entitlements are left out."
         )
         return replace(history, notes=(note,))

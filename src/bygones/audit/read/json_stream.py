@@ -24,7 +24,7 @@ from typing import Any, TextIO, TypeAlias
 from bygones._csv import check_file
 
 Json: TypeAlias = Any
-"""What a value of JSON is: a dictionary, a list, text, a number, a truth value or None."""
+"""A value of JSON: a dictionary, a list, text, a number, a truth value or None."""
 
 CHUNK = 65_536
 """How many characters are read at once."""
@@ -42,7 +42,7 @@ def beginning(path: Path, characters: int) -> str:
 
 
 class JsonFile:
-    """A JSON file that is read from front to back; what has been read is not kept."""
+    """A JSON file that is read from front to back and not kept in memory."""
 
     def __init__(self, path: Path, chunk: int = CHUNK) -> None:
         """Opens the file, perhaps compressed by gzip."""
@@ -62,13 +62,13 @@ class JsonFile:
             try:
                 value, end = _DECODER.raw_decode(self._text, self._at)
             except json.JSONDecodeError as error:
-                # What is only cut off is wrong at its end, or in a string that has not ended.
+                # A value that is only cut off is wrong at its end, or in a string that has not ended.
                 is_cut_off = error.pos > len(self._text) - _LONGEST_TOKEN or error.msg.startswith("Unterminated")
                 if is_cut_off and self._more():
                     continue
                 self._at = error.pos
                 raise self._refused(error.msg) from None
-            # At the end of what was read so far, a number may go on: after `1.` may come `5`.
+            # At the end of the text read so far, a number may go on: after `1.` may come `5`.
             if (end < len(self._text) and self._text[end] not in _IN_NUMBERS) or not self._more():
                 self._at = end
                 return value
@@ -133,8 +133,8 @@ class JsonFile:
         self._at += 1
 
     def _more(self) -> bool:
-        """Reads on, and lets go of what has been read; False at the end of the file."""
-        # A value that is longer than what is read at once takes twice as much each time, not the same again and again.
+        """Reads on, and drops the text before the current place; False at the end of the file."""
+        # A value that is longer than one chunk takes twice as much each time, not the same again and again.
         wanted = max(self._chunk, len(self._text) - self._at)
         more = _read(self._file, self._path, wanted)
         if not more:

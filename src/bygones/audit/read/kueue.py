@@ -1,13 +1,14 @@
 """Reads the usage of a Kueue cluster from its workloads, as `kubectl get workloads -A -o json` prints them.
 
-A workload uses what it was admitted with from its admission until it finished; one that is still running counts up to
-the latest time in the file. Kueue tells this in two ways, and both are read:
+A workload uses its admitted resources from its admission until it finished. One that is still running counts up to the
+latest time in the file. Kueue tells this in two ways, and both are read:
 
-- While a workload is admitted, and in older releases after it has finished as well, `status.admission` shows what it
-  uses, and the condition `Admitted` since when.
-- Newer releases clear the admission of what has finished or was evicted (kubernetes-sigs/kueue, issue 8188). What is
-  left is `status.accumulatedPastExecutionTimeSeconds` (`…PastExexcutionTime…` in v1beta1), the condition's last change,
-  and what the pods of the specification request. The usage then ends with that change and lasts as long as it states.
+- While a workload is admitted, and in older releases after it has finished as well, `status.admission` has its
+  resources, and the condition `Admitted` the time of its admission.
+- Newer releases clear the admission of workloads that have finished or were evicted (kubernetes-sigs/kueue, issue
+  8188). There remain `status.accumulatedPastExecutionTimeSeconds` (`…PastExexcutionTime…` in v1beta1), the last
+  change of the condition, and the requests of the pods in the specification. The usage then ends with that change and
+  lasts as long as it states.
 
 A workload that was evicted and admitted again has both: how long it ran before is known, not when, and is spread from
 its creation to its latest admission. Checked against the workloads in issues 8188 and 8387 of that repository and its
@@ -32,7 +33,7 @@ from bygones.audit.read.json_stream import Json, JsonFile, beginning
 from bygones.audit.read.sources import Source, duckdb, fill, label_of, readable, resource_weights, unit_of
 
 AGENTS = ("queue", "namespace", "clusterQueue")
-"""What may be the agent: the local queue, its namespace, or the cluster queue."""
+"""The possible agents: the local queue, its namespace, or the cluster queue."""
 
 _SUFFIXES = {
     "n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
@@ -149,7 +150,7 @@ def _runs_of(item: Mapping[str, Json], path: Path) -> list[_Run]:
 
 
 def _used(item: Mapping[str, Json], where: str) -> list[tuple[str, float]]:
-    """What all pods of a workload use together: as admitted, as requested, or as specified."""
+    """The resources of all pods of a workload together: as admitted, as requested, or as specified."""
     status = item.get("status", {})
     sets = [each.get("resourceUsage", {}) for each in status.get("admission", {}).get("podSetAssignments", ())]
     if not any(sets):
@@ -169,7 +170,7 @@ def _used(item: Mapping[str, Json], where: str) -> list[tuple[str, float]]:
 
 
 def _requests(container: Mapping[str, Json]) -> dict[str, Json]:
-    """What a container requests; where it only has a limit, that is also its request."""
+    """The requests of a container; where it only has a limit, that is also its request."""
     resources = container.get("resources", {})
     return {**resources.get("limits", {}), **resources.get("requests", {})}
 

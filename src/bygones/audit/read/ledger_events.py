@@ -69,7 +69,7 @@ def all_events(source: Source) -> ibis.Table:
 
 
 def received(source: Source, everything: ibis.Table) -> ibis.Table:
-    """What was received, after corrections, with the columns `agent`, `time` and `utility`; who joins receives 0."""
+    """Amounts received, after corrections, with the columns `agent`, `time` and `utility`; an agent who joins has 0."""
     events = everything.filter(everything.kind.isin([*RECEIVED, "correction", "join"]))
     amount, seq, refers = (source.number(events[name], name) for name in ("amount", "seq", "refers"))
     amount = ibis.ifelse(amount.abs() <= LARGEST_CORRECTION, amount, 0.0)  # as in the ledger itself

@@ -1,7 +1,7 @@
 """Reads the usage of a Slurm cluster from `sacct -P`: who used how many CPUs, GPUs or other resources, and when.
 
 A job uses its allocated resources from its start to its end. Its usage, in resource-hours, is spread evenly over that
-time; the total is resources times `Elapsed`, or `ElapsedRaw`. Jobs that are still running count for what they have used
+time; the total is resources times `Elapsed`, or `ElapsedRaw`. Jobs that are still running count with their usage
 so far. Job steps (`123.batch`) repeat the usage of their job and are skipped, and so are jobs that never ran.
 
 DuckDB reads and parses the files, so they may be larger than the memory.

@@ -266,7 +266,7 @@ def constant(number: float, kind: str | ibis.DataType = "float64") -> ibis.Value
     """A number as an engine's constant, to the last digit: of that type if it is whole, else a double.
 
     Engines read a literal with a point as a decimal, and DuckDB makes the nearest double but one of some: an event at
-    the moment of the audit would come after it. What is read from text is exact.
+    the moment of the audit would come after it. A number read from text is exact.
     """
     if ibis.dtype(kind).is_integer() and float(number).is_integer():
         return ibis.literal(int(number), type=kind)
@@ -278,7 +278,7 @@ def fill(engine: ibis.BaseBackend, name: str, schema: pa.Schema, rows: Iterable[
 
     Args:
         engine: a DuckDB through Ibis, which moves the table to disk where the memory it may use is full.
-        name: of the table.
+        name: the name of the table.
         schema: the names and types of its columns.
         rows: their cells, in this order.
 
@@ -322,10 +322,10 @@ def resource_weights(
     """The resources of a log to count, by their canonical names, with weights, and notes about the choice.
 
     Args:
-        resource: what was asked for; by default GPUs if most entries have one, otherwise CPUs.
+        resource: the resource to count; by default GPUs if most entries have one, otherwise CPUs.
         canonical: the name of a resource as `known` has it.
         known: the resources in the log.
-        gpus: how many entries have a GPU, how many there are, and what an entry is.
+        gpus: the number of entries with a GPU, the number of entries, and the noun for an entry.
         label: the name of the log.
     """
     n_with, n, noun = gpus

@@ -1,7 +1,7 @@
 """Reads the times of a history: instants, dates in many spellings, Unix times, or step numbers.
 
-Times become whole microseconds since 1970 in UTC, or stay step numbers. How they are written is detected, and where
-there was something to detect, a note says how they were read. Dates that can be read in two ways, such as 02/03/2026,
+Times become whole microseconds since 1970 in UTC, or stay step numbers. Their format is detected, and a note explains
+how they were read if there was something to detect. Dates that can be read in two ways, such as 02/03/2026,
 are refused unless the column has one that cannot, or `time_format` is given.
 """
 
@@ -53,11 +53,11 @@ Bounds: TypeAlias = dict[str, Any]
 
 
 class Timed(NamedTuple):
-    """Rows whose `time` is in microseconds or steps, with what was read.
+    """Rows whose `time` is in microseconds or steps, with facts about their times.
 
     Attributes:
         rows: the rows.
-        clock: what the times mean.
+        clock: the meaning of the times.
         bounds: `first`, `last` and the number of rows `n`.
         notes: how the times were read, in sentences.
     """

@@ -1,1 +1,1 @@
-"""What a history would have been under another memory, rule or half-life."""
+"""Replays of a history under another memory, rule or half-life."""

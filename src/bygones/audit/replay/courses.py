@@ -1,8 +1,8 @@
 """Replays the decisions of a history: one course of events per memory and rule, on the same needs.
 
 At every decision, a rule serves as many of those who asked as were served, or as can be, since the exempt do not work.
-It goes by what it remembers of its own decisions. All courses see the same needs and newcomers, and start with an empty
-memory. An agent who asks for the first time joins, with the start that the newcomer rule gives. The course that
+It goes by the recent totals from its own decisions. All courses see the same needs and newcomers, and start with an
+empty memory. An agent who asks for the first time joins, with the start that the newcomer rule gives. The course that
 happened has the rule `actual`. Where several decisions are equally good one is sampled, so a course can be run several
 times. The draws differ by the uncertainty of ties.
 
@@ -59,9 +59,10 @@ class Run(NamedTuple):
     """One draw of a course.
 
     Attributes:
-        received: what each agent received, which never fades.
-        total: what all received.
-        gini: of the recent totals per unit of entitlement at the end; this and the next four are as in `measure`.
+        received: the true total of each agent.
+        total: the true total of all.
+        gini: the Gini coefficient of the recent totals per unit of entitlement at the end; this and the next four are
+            as in `measure`.
         egalitarian: the least of it.
         nash: its geometric mean.
         mean: its mean.
@@ -104,11 +105,11 @@ class Course:
     """A course of events under one memory and rule.
 
     Attributes:
-        decisions: what is decided.
-        memory: by which it is decided and judged.
-        rule: how it is decided, or `actual`.
+        decisions: the decisions.
+        memory: the memory by which they are made and judged.
+        rule: the rule, or `actual`.
         kind: goods or burdens.
-        runs: what came of it, in each draw.
+        runs: the result of each draw.
     """
 
     decisions: Decisions
@@ -147,12 +148,12 @@ class Course:
 
     @property
     def total(self) -> Spread:
-        """What all received."""
+        """The true total of all."""
         return self._spread("total")
 
     @property
     def received(self) -> np.ndarray:
-        """The mean over the draws of what each agent received."""
+        """The mean over the draws of each agent's true total."""
         return np.asarray(np.mean([run.received for run in self.runs], axis=0))
 
     @property
@@ -193,9 +194,9 @@ def replay(
     """The course of events under a memory and a rule.
 
     Args:
-        decisions: what is decided.
-        memory: by which it is decided.
-        rule: how it is decided, or `actual`.
+        decisions: the decisions.
+        memory: the memory by which they are made.
+        rule: the rule, or `actual`.
         kind: goods or burdens.
         welfare: what the rule maximises.
         draws: how often it is run, with other draws among equally good decisions; what happened needs no draw.
@@ -229,7 +230,7 @@ class _Replay:
         self._served: list[np.ndarray] = [np.zeros(0, dtype=bool)]
 
     def admit(self, request: DecisionRequest) -> None:
-        """Lets agents who ask for the first time join, with what the newcomer rule gives them."""
+        """Lets agents who ask for the first time join, starting by the newcomer rule."""
         joins = request.who[~self._has_asked[request.who]]
         if len(joins):
             remembered = np.asarray(self._memory.faded(self._state, self._elapsed(request.time)))
@@ -258,7 +259,7 @@ class _Replay:
         return np.isin(request.who, members[decision.served])
 
     def serve(self, request: DecisionRequest, served: np.ndarray) -> None:
-        """Gives those who are served what they need."""
+        """Gives the agents who are served their needs."""
         utilities = np.zeros(len(self._received))
         utilities[request.who] = np.where(served, request.needs, 0.0)
         self._advance(utilities, request.time)
@@ -269,7 +270,7 @@ class _Replay:
         self._longest = max(self._longest, int(self._streaks[request.who].max()))
 
     def end(self, until: float | None) -> Run:
-        """What has come of it."""
+        """The result of the run."""
         present = np.flatnonzero(self._has_asked & (self._who.entitlements > 0))
         weights, state = self._who.entitlements[present], self._state
         remembered = self._memory.read(state) if until is None else self._memory.faded(state, self._elapsed(until))

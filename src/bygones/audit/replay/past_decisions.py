@@ -1,7 +1,7 @@
 """The decisions of a history that records who asked and each agent's need, not only who was served.
 
-Every time at which an agent was served is a decision. These are what a replay decides again. `Members` are those who
-take part, and `measure` shows how even it is among them.
+Every time at which an agent was served is a decision. A replay decides these again. `Members` are the agents who take
+part, and `measure` shows how even their totals are.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Members:
     newcomers: str
 
     def starts(self, remembered: np.ndarray, is_present: np.ndarray, joins: np.ndarray) -> np.ndarray:
-        """What is added to the memory of agents who join: their start by the newcomer rule, less what they still have.
+        """The amounts added to the memory of agents who join: the start by the newcomer rule, less their recent total.
 
         The rule goes by the recent totals of those who are present, as in the ledger. The first to join, when nobody
         else takes part, starts with nothing unless the rule is a number.
@@ -93,7 +93,7 @@ class DecisionRequest(NamedTuple):
 
 
 class Decisions:
-    """What all courses of a replay share.
+    """The data that all courses of a replay share.
 
     Attributes:
         requests: the decisions, in the order of time.

@@ -62,7 +62,7 @@ class QueueReplay(Answer):
 
     Attributes:
         label: where the history came from.
-        clock: what its times mean.
+        clock: the meaning of its times.
         names: the users.
         jobs: the number of jobs.
         half_lives: the half-lives, the longest last.
@@ -217,7 +217,7 @@ def _range(low: int, high: int) -> str:
 
 
 class _Jobs(NamedTuple):
-    """The jobs: whose, their numbers, when submitted and started, how long they ran, and what they used of it."""
+    """The jobs: their users and numbers, when they were submitted and started, how long they ran, and their usage."""
 
     names: tuple[str, ...]
     who: np.ndarray
@@ -230,7 +230,7 @@ class _Jobs(NamedTuple):
     @classmethod
     def of(cls, history: History) -> _Jobs:
         events = history.events
-        # What ran before it was evicted has no name of its own: it was not started from the queue in one piece.
+        # A run before an eviction has no name of a job: it was not started from the queue in one piece.
         jobs = events.filter(events.job.notnull())
         table = history.fetch(jobs.select("agent", "job", "submit", "start", "time", "utility"))
         agents = [history.clean_name(str(name)) for name in table["agent"].to_pylist()]

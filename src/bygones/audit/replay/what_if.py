@@ -1,4 +1,4 @@
-"""What a history would have been under other memories and rules, on the same needs."""
+"""Replays of a history under other memories and rules, on the same needs."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class WhatIf(Answer):
 
     Attributes:
         label: where the history came from.
-        clock: what its times mean.
+        clock: the meaning of its times.
         names: the agents.
         decisions: the number of decisions.
         draws: how often each course was run.
         courses: for each memory the actual course, then one per rule.
         kind: goods or burdens.
-        notes: what was skipped or assumed, in sentences.
+        notes: skipped rows and assumptions, in sentences.
     """
 
     label: str
@@ -64,7 +64,7 @@ class WhatIf(Answer):
         return "heaviest" if self.kind == "burden" else "least"
 
     def actual(self, course: Course) -> Course:
-        """What happened, judged by the memory of a course."""
+        """The actual course, judged by the memory of a course."""
         return next(each for each in self.courses if each.is_actual and each.memory == course.memory)
 
     def alternatives(self) -> list[Course]:
@@ -72,14 +72,14 @@ class WhatIf(Answer):
         return [course for course in self.courses if not course.is_actual]
 
     def sentences(self) -> list[str]:
-        """What each rule would have changed, in sentences."""
+        """The changes by each rule, in sentences."""
         return [
             f"{course.memory.phrase} and the rule {course.rule}, {self.change(course)}"
             for course in self.alternatives()
         ]
 
     def change(self, course: Course) -> str:
-        """What a course would have changed, as the end of a sentence, and who would have gained."""
+        """The changes by a course, as the end of a sentence, and who would have gained."""
         was = self.actual(course)
         return (
             f"{course.differ.text} of {counted(self.decisions, 'decision')} would have been different. The Gini "
@@ -184,7 +184,7 @@ def replay_all(
     until: float | None = None,
     notes: Sequence[str] = (),
 ) -> WhatIf:
-    """What happened and what each rule would have done, under each memory; see `replay` for `draws` and `until`."""
+    """The actual course and that of each rule, under each memory; see `replay` for `draws` and `until`."""
     courses: list[Course] = []
     for memory in memories:
         courses.append(replay(decisions, memory, ACTUAL, kind, until=until))

@@ -1,4 +1,4 @@
-"""What a history would have been, as people read it: which alternative is the fairest, and what it changes for whom."""
+"""Replays as people read them: which alternative is the fairest, and who gains or loses by it."""
 
 from __future__ import annotations
 
@@ -61,20 +61,17 @@ def _draws_note(draws: int) -> str:
 
 
 def _fairest(what_if: WhatIf) -> str:
-    """Which alternative would have been the fairest, compared with what happened, and what it costs."""
+    """Which alternative would have been the fairest, compared with the actual course, and at which cost."""
     actual, rest = what_if.courses[0], what_if.alternatives()
     fairest = min(rest, key=lambda course: course.gini_received.high)
     was, gini = actual.gini_received.text, fairest.gini_received.text
-    names = listed([_phrase(course) for course in rest if course.gini_received.text == gini], 2)
+    equal = [course for course in rest if course.gini_received.text == gini]
+    names = listed([f"{course.rule} with {course.memory.phrase.removeprefix('With ')}" for course in equal], 2)
     if fairest.gini_received.high >= actual.gini_received.low:
         return f"No alternative would have been clearly fairer than what happened: Gini {gini}, and actually {was}."
     of = f"the fairest of the {number_in_words(len(rest))} alternatives" if len(rest) > 1 else "fairer"
     total = f"The total would have been {fairest.total.text} instead of {actual.total.text}."
     return f"{capitalized(names)} would have been {of}: Gini {gini} instead of the actual {was}. {total}"
-
-
-def _phrase(course: Course) -> str:
-    return f"{course.rule} with {course.memory.phrase.removeprefix('With ')}"
 
 
 def _name(course: Course) -> str:
@@ -105,14 +102,14 @@ def _outcomes(what_if: WhatIf) -> Table:
         "On the same needs",
         columns,
         rows,
-        note=f"Gini {word.received}: of the true totals, which never fade, so all lines can be compared. Gini recent "
-        f"and {worst}: of the {recent} at the end, so compare them with the actual line of the same memory; {worst} is "
+        note=f"Gini {word.received} is of the true totals, which never fade, so all lines can be compared. Gini recent "
+        f"and {worst} are of the {recent} at the end: compare them with the actual line of the same memory; {worst} is "
         f"{load}. A range shows how much the result depends on ties.",
     )
 
 
 def _outcome_charts(what_if: WhatIf) -> list[Chart]:
-    """Inequality and total, with a row for each alternative, so that none hides another."""
+    """Inequality and total, with a row for each alternative, so none hides another."""
     courses, received = [what_if.courses[0], *what_if.alternatives()], words(what_if.kind).received
     better = "less" if what_if.kind == "burden" else "more"
     charts = []

@@ -28,11 +28,11 @@ class DecisionAccount(NamedTuple):
 
     Attributes:
         decision: the decision.
-        told: what it gave, and why.
+        told: its assignments and reasons.
         first: the decision in whose place it was made, and whose draw it has; the decision itself if there is none.
         committing: the event that had committed to the draw, None where none had.
         again: the decision that was made in its place and counts instead, None where there is none.
-        gets_again: what that one gave, in words.
+        gets_again: the assignments of that one, in words.
     """
 
     decision: Event

@@ -1,8 +1,8 @@
 """Who gets what now, from everyone's standing and under the ledger's rule.
 
-A decision is recorded as data: what was asked for, what was given to whom, by which rule with which prices, and the
-draw. Its reasons are told from that and from where everyone stood before it, whenever someone asks. Between equally
-good choices lots decide that were fixed before the proposal; see `model/draws.py`.
+A decision is recorded as data: the request, the assignments, the rule with its prices, and the draw. Its reasons follow
+from these and from the standing before it, whenever someone asks. Between equally good choices lots decide, which were
+fixed before the proposal; see `model/draws.py`.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ class Proposal(Answer):
     """A decision, made but perhaps not recorded.
 
     Attributes:
-        request: what there was to hand out.
+        request: the things to hand out, and everyone's needs.
         head: the number of the ledger's last event, from whose standing this follows.
         standing: where everyone stood.
         members: the rows of `standing` of those who took part in the decision, in the order of `allocation`.
         allocation: who gets what.
         draw: by which equally good choices were told apart.
-        usual: what each agent usually reports, where reports are normalised; else empty.
+        usual: the usual report of each agent, where reports are normalised; else empty.
         learned_from: from how many decisions prices were learned.
     """
 
@@ -78,7 +78,7 @@ class Proposal(Answer):
 
     @property
     def given(self) -> list[Given]:
-        """What is given to whom."""
+        """The assignments."""
         return self.allocation.handed_out
 
     @property
@@ -94,7 +94,7 @@ class Proposal(Answer):
         return self.draw.commitment
 
     def gets(self) -> dict[str, str]:
-        """What each agent who is served gets, in words."""
+        """The assignment of each agent who is served, in words."""
         return self.allocation.gets
 
     @property
@@ -129,7 +129,7 @@ class Proposal(Answer):
         return why_not(self.explanation.compared, agent)
 
     def details(self) -> dict[str, Any]:
-        """What a ledger stores of the decision."""
+        """The details of the decision that a ledger stores."""
         return {
             "method": METHOD,
             "request": self.request.to_dict(),
@@ -164,7 +164,7 @@ class Proposal(Answer):
         return f"<Proposal at {named(self.at, self.standing.zone)}: {self.allocation!r}>"
 
     def _priced(self) -> dict[str, Any]:
-        """The rule, and what a unit counted for each of those who asked, where that is `prices`."""
+        """The rule, and the price of a unit for each agent who asked, where the rule is `prices`."""
         paid = dict(zip(self.allocation.agent_names, np.asarray(self.allocation.prices).tolist(), strict=True))
         return {"rule": self.allocation.rule, "prices": {name: paid[name] for name in self.request.agent_names}}
 
@@ -172,7 +172,7 @@ class Proposal(Answer):
 def propose(
     connection: sa.Connection, head: sa.Row[Any], request: Problem, at: When | None, now: int | None = None
 ) -> Proposal:
-    """The best allocation from the standing at an instant, by default now, as the clock says or the caller knows.
+    """The best allocation from the standing at an instant, by default now, by the clock or as the caller knows it.
 
     It cannot be ahead of the clock, and not before anything that has been received or decided by now.
     """
@@ -195,7 +195,7 @@ def proposal(
     Args:
         connection: the ledger.
         stood: where everyone stands.
-        request: what there is to hand out.
+        request: the things to hand out, and everyone's needs.
         head: the number of the last event that is known.
         draw: decides between equally good choices.
         without: decisions from whose requests nothing is learned.
@@ -250,7 +250,7 @@ def accept(tx: Transaction, proposal: Proposal, note: str = "") -> list[Event]:
 
 
 def record(tx: Transaction, time: int, proposal: Proposal, details: dict[str, Any], note: str) -> list[Event]:
-    """Records a decision and what is received through it."""
+    """Records a decision and the amounts received through it."""
     decision = tx.append("decision", time, details=details, note=check_text("note", note))
     entries = [Entry(name, utility, as_datetime(time)) for name, utility in proposal.utilities.items()]
     return [decision, *records.amounts(tx, "received", entries, refers=decision.seq)]
@@ -275,26 +275,26 @@ def fill(
     head: int,
     draw: Draw,
 ) -> tuple[Proposal, bool]:
-    """Who gets what is vacant, among those who have nothing yet; or the whole decision again if they cannot take it.
+    """Assigns vacant items among the agents who have nothing yet, or decides everything again if they cannot take them.
 
     Args:
         connection: the ledger.
         stood: where everyone stands.
-        request: what there was to hand out, to those who can take part.
-        taken: those who keep what they have.
+        request: the things to hand out, and the needs of the agents who can take part.
+        taken: the agents who keep their items.
         vacant: the items that are vacant, or None for each place.
         head: the number of the last event that is known.
         draw: decides between equally good choices.
 
     Returns:
-        The decision, and whether those who had something keep it.
+        The decision, and whether the agents in `taken` keep their items.
     """
     rest = request.among([agent for agent in request.agent_names if agent not in taken]).vacancies(vacant)
     if rest is not None:
         try:
             return proposal(connection, stood, rest, head, draw), True
         except ValueError:
-            pass  # those who are left cannot fill what is vacant
+            pass  # the remaining agents cannot fill the vacancies
     return proposal(connection, stood, request, head, draw), False
 
 
@@ -313,7 +313,7 @@ def _time(connection: sa.Connection, book: RuleBook, at: When | None, now: int) 
     latest = connection.execute(query).scalar()
     if latest is not None:
         raise ValueError(
-            f"at must not be before what was last received or decided ({book.named(latest)}), got {at}: "
+            f"at must not be before the last amount or decision ({book.named(latest)}), got {at}: "
             "to decide a past period again, use `bygones ledger redecide`"
         )
     return time
@@ -322,8 +322,8 @@ def _time(connection: sa.Connection, book: RuleBook, at: When | None, now: int) 
 def memory_of(rules: Rules) -> Memory:
     """The memory of these rules at one instant, in steps of a day.
 
-    The standing holds the recent totals at the instant of a decision, to which what is received then is added. So
-    memories that forget in another way than by one half-life are, at that instant, perfect recall.
+    The standing holds the recent totals at the instant of a decision, and the decision adds to them at that instant. So
+    memories that forget in another way than by one half-life are perfect recall here.
     """
     days = rules.seconds / UNITS["d"]
     if rules.fades_alike and math.isfinite(days):
@@ -342,9 +342,9 @@ def _check_agents(request: Problem, stood: Standing, names: Sequence[str]) -> No
             f"decision: {'resume' if status[agent] == ON_HOLD else 'join'} them first, or leave them out of the request"
         )
     if not names:
-        raise ValueError("no agent is present: let somebody join first")
+        raise ValueError("no agent is present: let someone join first")
     if stood.rules.kind == "burden" and not request.asking:
         raise ValueError(
-            f"nobody can carry this burden at {named(stood.at, stood.zone)}: everybody who was named is on hold, away, "
-            "not available or has an empty cell; name somebody who can"
+            f"no one can take this burden at {named(stood.at, stood.zone)}: everyone in the request is on hold, away, "
+            "not available or has an empty cell; add someone who can"
         )

@@ -27,8 +27,8 @@ CAP = "cap"
 
 
 BEYOND = (
-    f"An amount beyond {LARGEST:g}, which only an earlier version could record, does not count: correct it to what it "
-    "should have been."
+    f"An amount beyond {LARGEST:g}, which only an earlier version could record, does not count: correct it to the "
+    "right amount."
 )
 
 
@@ -81,7 +81,7 @@ def contributions(connection: sa.Connection, book: RuleBook, at: int, agent: str
     events = [
         event._replace(amount=starts.get(event.seq, event.amount)) for event in rows.load_events(connection, *where)
     ]
-    # Each event is remembered as if by an agent of its own, who received one unit and nothing else.
+    # Each event is remembered as if it belonged to a separate agent, who received one unit and nothing else.
     n, remembering = len(events), book.at(at).uncapped
     alone = fold.empty([agent] * n, [changes[agent]] * n, remembering)
     times = np.array([event.time for event in events], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Imports: what a table would record, what looks like a mistake in it, and how to take all of it back."""
+"""Imports of tables: a preview, warnings about likely mistakes, and how to take an import back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHOWN = 5
 
 
 class Share(NamedTuple):
-    """What a table holds of one agent.
+    """The rows of one agent in a table.
 
     Attributes:
         agent: the agent.
@@ -46,7 +46,7 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True)
 class Preview(Answer):
-    """What an import would record.
+    """A preview of an import.
 
     Attributes:
         shares: by agent, in the order of the table.
@@ -70,7 +70,7 @@ class Preview(Answer):
         return sum(share.rows for share in self.shares)
 
     def document(self) -> Document:
-        """What an import would record, and what looks like a mistake."""
+        """The totals that an import would record, and likely mistakes."""
         columns = [
             Column("agent", folds=True),
             Column("rows"),
@@ -100,17 +100,17 @@ class Preview(Answer):
         return Document(f"Would record {rows_of}", blocks, "Import")
 
     def warnings(self) -> list[str]:
-        """What looks like a mistake, in sentences."""
-        found = []
+        """Likely mistakes, in sentences."""
+        likely = []
         if self.there:
-            found.append(
+            likely.append(
                 f"the ledger already has the agent, time and amount of {len(self.there):,} of "
                 f"{counted(self.rows, 'row')}"
             )
         if self.near:
             groups = "; ".join(listed(quoted(group)) for group in self.near[:SHOWN])
-            found.append(f"some names are nearly the same: {groups}")
-        return found
+            likely.append(f"some names are nearly the same: {groups}")
+        return likely
 
     def repetition(self) -> str:
         """Which rows are in the table before, in a sentence; empty if none are."""
@@ -122,7 +122,7 @@ class Preview(Answer):
         return f"The table repeats the agent, time and amount of an earlier row in {listed(which, SHOWN)}."
 
     def check(self, *, again: bool = False, distinct: bool = False) -> None:
-        """Refuses what looks like a mistake, unless the caller insists."""
+        """Refuses likely mistakes, unless the caller insists."""
         if self.there and not again:
             raise ValueError(
                 f"{self.warnings()[0]}, so nothing was recorded: leave these rows out, or insist with --again"
@@ -181,7 +181,7 @@ def preview(connection: sa.Connection, book: RuleBook, entries: Sequence[Entry],
 def record(
     tx: Transaction, entries: Sequence[Entry], *, join: bool, distinct: bool, again: bool, source: str
 ) -> list[Event]:
-    """Records many utilities; those that have keys of their own and were recorded before are returned unchanged.
+    """Records many utilities; entries with a key that were recorded before are returned unchanged.
 
     Whether the ledger has them already is looked up in the same transaction: of two imports at once, one waits.
     """
@@ -234,7 +234,7 @@ def undo(tx: Transaction, seq: int, note: str) -> list[Event]:
 
 
 def put_back(tx: Transaction, events: Sequence[Event]) -> list[Event]:
-    """Counts again what of these events was taken back with its import, and has not been corrected since."""
+    """Counts the events again that were taken back with their import and have not been corrected since."""
     table, links = schema.events, schema.links
     seqs = derived.taken_over(tx.connection, [event.seq for event in events if event.kind == "received"])
     if not seqs:
@@ -245,7 +245,7 @@ def put_back(tx: Transaction, events: Sequence[Event]) -> list[Event]:
     latest = last.group_by(table.c.refers).subquery()
     undone = sa.exists().where(links.c.event == table.c.seq, links.c.kind == "undoes")
     query = sa.select(table.c.refers, table.c.amount).join(latest, latest.c.seq == table.c.seq).where(undone)
-    # What was taken back was corrected to nothing, by as much as it had counted.
+    # An amount that was taken back was corrected to nothing, by as much as it had counted.
     before = {refers: -amount for refers, amount in tx.connection.execute(query) if refers in seqs}
     again = _counting(tx.connection, before)
     return correct_all(tx, again, [before[row.seq] for row in again], "imported again")
@@ -260,7 +260,7 @@ def _counting(connection: sa.Connection, seqs: Collection[int]) -> list[Event]:
 
 
 def _there(connection: sa.Connection, first: int, last: int) -> Counter[tuple[str, int, float]]:
-    """How often each agent, time and amount is in the ledger between two instants, without what was taken back."""
+    """How often each agent, time and amount is in the ledger between two instants, without those taken back."""
     table, names, instead = schema.events, schema.agents, schema.revised
     query = (
         sa.select(names.c.name, table.c.time, table.c.amount)

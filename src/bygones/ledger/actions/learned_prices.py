@@ -1,10 +1,10 @@
-"""What a ledger that decides by prices learns from its own past decisions.
+"""Prices that a ledger learns from its own past decisions.
 
-Every decision stores its request, with what everyone needed, and so the needs of the past are in the ledger. Prices
-are learned from the latest of them at each decision, which takes a fraction of a second. Nothing else has to be
-kept: prices follow from the recorded requests, whoever joined, left or was on hold since; they fit the welfare in
-force now; and any copy of the ledger comes to the same prices. Since only the needs count and not what was given,
-decisions that were made one step at a time are as good a lesson.
+Every decision stores its request with everyone's needs, so the needs of the past are in the ledger. Prices are learned
+from the latest of them at each decision, which takes a fraction of a second. Nothing else has to be kept: prices follow
+from the recorded requests, no matter who joined, left or was on hold since. They fit the welfare in force now, and any
+copy of the ledger computes the same prices. Only the needs count and not the assignments, so prices can be learned from
+decisions that were made one step at a time, too.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def learned(requests: Sequence[Problem], rules: Rules, agents: Sequence[str]) ->
 
 
 def described(learned: Learned | None) -> str:
-    """What the prices were learned from, in words."""
+    """The decisions from which the prices were learned, in words."""
     count = 0 if learned is None else learned.requests
     if count == LATEST:
         return f"the last {LATEST} decisions"
@@ -51,7 +51,7 @@ def steps_like(problem: Problem, remembered: np.ndarray) -> float:
 
 
 def requests(connection: sa.Connection, at: int, head: int, without: Collection[int] = ()) -> list[Problem]:
-    """What was asked for in the latest decisions up to an instant, in the order of time.
+    """The requests of the latest decisions up to an instant, in the order of time.
 
     Decisions of which everything has been taken back are left out.
 

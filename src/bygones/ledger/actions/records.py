@@ -1,4 +1,4 @@
-"""What is recorded: who joins and leaves, what was received, offsets, corrections, voids and rule changes."""
+"""Actions that record: joining and leaving, amounts received, offsets, corrections, voids and rule changes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def join(
     distinct: bool = False,
     note: str = "",
 ) -> list[Event]:
-    """Several agents join at once; what they start with depends on those already present, not on one another."""
+    """Several agents join at once; their start depends on the agents already present, not on one another."""
     names = [check_text("agent", agent, empty=False) for agent in agents]
     if not distinct:
         check_distinct(tx.connection, names)
@@ -126,7 +126,7 @@ def amounts(
 
 
 def correct(tx: Transaction, seq: int, amount: float, note: str) -> Event:
-    """Says with what amount an event counts from here on."""
+    """Sets the amount with which an event counts from here on."""
     tx.finish()  # the events then include those of this transaction
     event = rows.load_event(tx.connection, seq, "to correct")
     if event.kind == "correction":
@@ -135,7 +135,7 @@ def correct(tx: Transaction, seq: int, amount: float, note: str) -> Event:
         raise ValueError(f"event {seq} has no amount to correct: it is of kind {event.kind}")
     since = revisions.void_since(tx.connection, seq)
     if since is not None:
-        raise ValueError(f"event {seq} has been void since event {since}: record what is true as a new event")
+        raise ValueError(f"event {seq} has been void since event {since}: record the right amount as a new event")
     wanted = check_amount("amount", amount, event.kind)
     return correct_all(tx, [event], [wanted], check_text("note", note))[0]
 
@@ -155,11 +155,11 @@ def correct_all(
 
 
 def void(tx: Transaction, seq: int, note: str = "", *, swapping: bool = False) -> Event:
-    """Makes an event void, and with it what rests on it alone; a void that is void puts its event back in effect.
+    """Makes an event void, with the events that rest on it alone; a void that is void puts its event back in effect.
 
-    What was swapped can only be void by `swapping` again.
+    Turns that were swapped can only be void by `swapping` again.
     """
-    with tx.trying():  # in which what this transaction has recorded so far is among the events
+    with tx.trying():  # the events then include those of this transaction
         event = _voidable(tx, seq, swapping=swapping)
         made_void = tx.append("void", event.time, agent=event.agent, refers=seq, note=check_text("note", note))
         try:
@@ -199,7 +199,7 @@ def _check_not_swapped(connection: sa.Connection, event: Event) -> None:
 
 
 def _check_can_be_put_back(connection: sa.Connection, void: int, target: int) -> None:
-    """A void can be void once, and what it made void counts again only if no other version of it does."""
+    """A void can be void once, and its event counts again only if no other version of it does."""
     again = rows.load_event(connection, target)
     if again.kind == "void":
         raise ValueError(f"event {void} put event {again.refers} back in effect: void event {again.refers} instead")
@@ -230,7 +230,7 @@ def _check_corrections(connection: sa.Connection, changed: Sequence[sa.Row[Any]]
 
 
 def _check_membership(connection: sa.Connection, seq: int, number: int) -> None:
-    """Refuses to leave an agent with something that was received while they did not take part."""
+    """Refuses to leave an agent with an amount received while they did not take part."""
     table = schema.events
     changes = timeline.load_participation(connection, [number]).get(number, ())
     # A turn planned for an agent who is away then can be decided again, unless the agent is unknown.
@@ -295,7 +295,7 @@ def check_distinct(connection: sa.Connection, names: Sequence[str]) -> None:
 
 
 def name_of(i: int, entries: Sequence[Entry], name: str) -> str:
-    """What part of which entry a message is about."""
+    """The name of a part of an entry, for messages."""
     if entries[i].where:
         return f"{entries[i].where}: {'time' if name == 'at' else name}"
     return name if len(entries) == 1 else f"entry {i + 1}: {name}"
@@ -312,7 +312,7 @@ def _participation(tx: Transaction, names: Sequence[str]) -> dict[str, Participa
 
 
 def _check_nothing_after(tx: Transaction, name: str, time: int) -> None:
-    """Refuses to let an agent leave before something that it received; a turn ahead can go to another agent."""
+    """Refuses to let an agent leave before an amount that they received; a turn ahead can go to another agent."""
     table = schema.events
     served = sa.and_(table.c.kind == "planned", table.c.time <= tx.recorded)
     counts = table.c.kind.in_(("received", "offset")) | served

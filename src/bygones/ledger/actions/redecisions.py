@@ -1,17 +1,17 @@
-"""Decides a past period again with what is known now, and finds the later decisions that depended on it.
+"""Decides a past period again with today's knowledge, and finds the later decisions that depended on it.
 
-Decisions are taken in the order of time. Each is asked again from the standing as it follows from everything that is
-now in effect: what was recorded late, corrected or made void since, and what the decisions before it now say.
+Decisions are made again in the order of time. Each starts from the standing that follows from all events now in effect,
+with those that were recorded late, corrected or made void since, and from the new decisions before it.
 
-A decision keeps its lot: it draws with the seed of the decision that was made first, however often it is made again. So
-it comes out as it would have, had everything been known in time; where nothing has changed, it comes out as it was; and
-nobody gains by asking again.
+A decision keeps its random draw: it uses the seed of the decision that was made first, however often it is made again.
+So the result is the one that there would have been if everything had been known in time. If nothing has changed, the
+result is the same, and nobody gains by asking again.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +31,7 @@ from bygones.ledger.storage import derived, keys, revisions, rows, schema, timel
 from bygones.ledger.storage.revisions import in_effect
 from bygones.ledger.storage.transaction import Transaction
 
-CANNOT = "it could not be made with what is known now"
+CANNOT = "it could not be made with today's knowledge"
 
 
 class Redecision(NamedTuple):
@@ -40,10 +40,10 @@ class Redecision(NamedTuple):
     Attributes:
         seq: the decision.
         time: its instant.
-        before: what each agent who was served got, in words.
-        after: what each would get now; empty if it could not be made.
+        before: the assignment of each agent who was served, in words.
+        after: the assignments that would be made now; empty if it could not be made.
         in_period: whether it is in the period that is decided again; if not, it stays and only depends on it.
-        reasons: of the new decision, where it is in the period; or that it could not be made.
+        reasons: the reasons of the new decision, where it is in the period; or that it could not be made.
     """
 
     seq: int
@@ -64,8 +64,8 @@ def redecided(tx: Transaction, events: Sequence[Event]) -> list[Redecision]:
     for event in (event for event in events if event.kind == "decision"):
         first = rows.load_event(tx.connection, _replaced(tx.connection, event))
         before = _in_words(tx, first, derived.load_given(tx.connection, first.seq))
-        told = remade.told(tx.connection, event)
-        answers.append(Redecision(first.seq, first.time, before, told.gets, True, tuple(told.reasons)))
+        again = remade.told(tx.connection, event)
+        answers.append(Redecision(first.seq, first.time, before, again.gets, True, tuple(again.reasons)))
     for seq, given in keys.together_with(events).get("later", []):
         decision = rows.load_event(tx.connection, seq)
         before = _in_words(tx, decision, derived.load_given(tx.connection, seq))
@@ -127,7 +127,7 @@ def redecide(tx: Transaction, start: int, end: int | None, note: str = "") -> li
                     _replace(tx, decision, again, note)
                     tx.finish()
                     replaced.append((decision, again))
-                    past.put(decision.time, again.utilities)
+                    past.put(decision.time, again.utilities.items())
                     continue
             elif in_period:
                 raise ValueError(f"decision {decision.seq} ({book.named(decision.time)}) cannot be made again: {again}")
@@ -135,8 +135,8 @@ def redecide(tx: Transaction, start: int, end: int | None, note: str = "") -> li
                 differ.append(Redecision(decision.seq, decision.time, before, {}, in_period, (CANNOT,)))
                 later.append([decision.seq, None])
             past.keep(decision)
-    for decision, made in replaced:
-        _replace(tx, decision, made, note)
+    for decision, new in replaced:
+        _replace(tx, decision, new, note)
     if replaced and later:
         tx.together(later=later)
     return differ
@@ -173,7 +173,7 @@ class _Past:
         self._others = Facts.joined(timeline.facts(connection, known.ids, others))
 
     def walk(self) -> Iterator[tuple[Event, Proposal | ValueError]]:
-        """Each decision with what it would be now, or why it could not be made; the caller says what came of it."""
+        """Each decision with its new version, or why it could not be made; the caller then calls `keep` or `put`."""
         done = 0
         for i, decision in enumerate(self.decisions):
             until = int(np.searchsorted(self._others.time, decision.time, side="right"))
@@ -191,12 +191,12 @@ class _Past:
         if request is None or draw is None:
             raise ValueError("its kind of request is not known to this version")
         stood = standing_of(self._book, self._agents, decision.time)
-        request, _ = possible(request, stood)  # someone may have been on hold or away, as is known now
+        request, _ = possible(request, stood)  # someone may have been on hold or away
         head = int(self._connection.execute(sa.select(schema.ledger.c.head)).scalar_one())
         return proposal(self._connection, stood, request, head, draw, not_yet)
 
     def keep(self, decision: Event) -> None:
-        """A decision stays as it is."""
+        """A decision stays unchanged."""
         received = self._through.get(decision.seq, [])
         corrected = revisions.amounts_of(self._connection, [event.seq for event in received])
         self.put(
@@ -204,14 +204,13 @@ class _Past:
         )
 
     def was_swapped(self, decision: Event) -> bool:
-        """Whether someone else served in the end; what was agreed on then is not decided again."""
+        """Whether someone else served in the end; a swap that was agreed on is not decided again."""
         received = self._through.get(decision.seq, [])
         return any(derived.linked(self._connection, "takes", event.seq) for event in received)
 
-    def put(self, time: int, amounts: Mapping[str, float] | Sequence[tuple[str, float]]) -> None:
-        """Something is received through a decision."""
-        pairs = list(amounts.items() if isinstance(amounts, Mapping) else amounts)
-        who, received = [self._row_of[name] for name, _ in pairs], [amount for _, amount in pairs]
+    def put(self, time: int, amounts: Collection[tuple[str, float]]) -> None:
+        """Agents receive amounts through a decision."""
+        who, received = [self._row_of[name] for name, _ in amounts], [amount for _, amount in amounts]
         self._agents = fold.add(self._agents, self._book, Facts.amounts(who, time, received, is_received=True))
 
 
@@ -220,13 +219,13 @@ def _origin(decision: Event) -> int:
     return int((decision.details or {}).get("redecides", decision.seq))
 
 
-def _replace(tx: Transaction, decision: Event, made: Proposal, note: str) -> None:
+def _replace(tx: Transaction, decision: Event, new: Proposal, note: str) -> None:
     """Makes a decision void and records another in its place."""
     records.void(tx, decision.seq, note)
-    details: dict[str, Any] = made.details() | {"request": (decision.details or {})["request"]}
+    details: dict[str, Any] = new.details() | {"request": (decision.details or {})["request"]}
     details["redecides"] = _origin(decision)
-    if made.draw.number is not None:
-        details["draw"] = {"number": made.draw.number, "seed": made.draw.seed}
+    if new.draw.number is not None:
+        details["draw"] = {"number": new.draw.number, "seed": new.draw.seed}
     else:
         details["method"] = 1  # it keeps its draw, and so the way to draw
-    decisions.record(tx, decision.time, made, details, note)
+    decisions.record(tx, decision.time, new, details, note)

@@ -1,4 +1,4 @@
-"""Recorded decisions made again, from what had been recorded before them.
+"""Recorded decisions made again, from the events recorded before them.
 
 This is how a decision is explained long after it was made, how a command that is repeated with its key gives the same
 answer, and how `verify` sees that a decision follows from its past.
@@ -26,7 +26,7 @@ from bygones.ledger.storage import derived, rows, schema, timeline
 
 
 class Told(NamedTuple):
-    """What can be told of a recorded decision: what each agent got, and the explanation, as far as it is known."""
+    """The known facts about a recorded decision: the assignment of each agent, and the explanation."""
 
     gets: dict[str, str]
     explanation: Document
@@ -39,7 +39,7 @@ class Told(NamedTuple):
 
 
 def told(connection: sa.Connection, event: Event) -> Told:
-    """What a recorded decision gave, and why."""
+    """The assignments of a recorded decision, and the reasons."""
     given, stood = derived.load_given(connection, event.seq), standing_before(connection, event)
     gets = stood.rules.gets_in_words(given, problem_from((event.details or {})["request"]))
     again = as_recorded(connection, event, stood, given)
@@ -51,7 +51,7 @@ def told(connection: sa.Connection, event: Event) -> Told:
 
 
 def answer(connection: sa.Connection, event: Event) -> Proposal:
-    """A recorded decision as it was answered when it was made."""
+    """The answer that was given when a decision was recorded."""
     again = as_recorded(connection, event, standing_before(connection, event))
     if again is None:
         raise ValueError(f"decision {event.seq} was made by an earlier version and cannot be told again: see `explain`")
@@ -61,7 +61,7 @@ def answer(connection: sa.Connection, event: Event) -> Proposal:
 def as_recorded(
     connection: sa.Connection, event: Event, stood: Standing, given: Sequence[Given] | None = None
 ) -> Proposal | None:
-    """A recorded decision with everything that justifies it, or None if it cannot be told from what is there."""
+    """A recorded decision with everything that justifies it, or None if it cannot be repeated."""
     given = derived.load_given(connection, event.seq) if given is None else given
     try:
         again = decided_again(connection, event, stood)
@@ -69,7 +69,7 @@ def as_recorded(
         return None
     if again is None or {*again.given} == {*given}:
         return again
-    # Made by another method: the reasons are those of what was given, without a next best choice.
+    # Made by another method: the reasons are those of the recorded assignments, without a next best choice.
     allocation = again.allocation
     try:
         recorded = allocation.problem.allocation_of(given)
@@ -98,7 +98,7 @@ def decided_again(connection: sa.Connection, event: Event, stood: Standing) -> P
 
 
 def kept_and_vacant(details: dict[str, Any]) -> tuple[list[list[Any]], list[str | None]]:
-    """Of a date that was decided again: the turns that could stay, each with its agent first, and the vacant items."""
+    """The turns that could stay on a date that was decided again, each with its agent first, and the vacant items."""
     if "turns" not in details:  # version 2 stored both
         return details["kept"], details["vacant"]
     turns = details["turns"]
@@ -106,14 +106,14 @@ def kept_and_vacant(details: dict[str, Any]) -> tuple[list[list[Any]], list[str 
 
 
 def can_repeat(details: dict[str, Any]) -> bool:
-    """Whether this version decides a request as it was decided then."""
+    """Whether this version decides a request in the same way."""
     # Version 0.2.0 did not record in which order the items of a request were, on which a draw depends.
     unordered = "utilities" in details["request"] and details["request"].get("items") is None
     return details.get("method") in METHODS and not unordered
 
 
 def standing_before(connection: sa.Connection, event: Event) -> Standing:
-    """Where everyone stood at the time of an event, as far as had been recorded before it."""
+    """The standing at the time of an event, from the events recorded before it."""
     book = rows.load_changes(connection, event.seq - 1)
     return timeline.standing(connection, book, max(event.time, book.began), event.seq - 1)
 
@@ -129,7 +129,7 @@ def draw_of(connection: sa.Connection, event: Event) -> Draw | None:
 
 
 def _draw_of_version_2(connection: sa.Connection, event: Event, details: dict[str, Any]) -> Draw | None:
-    """Decisions had a seed of their own; the dates of a plan shared that of the first, hashed with their instants."""
+    """Each decision had its own seed; the dates of a plan shared that of the first, hashed with their instants."""
     table = schema.events
     if event.kind == "plan" and "redecides" in details:
         query = sa.select(table.c.hash).where(table.c.seq == details["redecides"])

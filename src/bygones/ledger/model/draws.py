@@ -61,7 +61,7 @@ class Draw(NamedTuple):
 
     @property
     def rng(self) -> np.random.Generator:
-        """What decides between equally good choices, once the agents are in order."""
+        """The generator that decides between equally good choices, once the agents are in order."""
         return InOrder() if self.number is not None else np.random.default_rng(int(self.seed, 16))
 
     @property
@@ -78,7 +78,7 @@ def hashed(seed: str, times: int = 1) -> str:
 
 
 def seed_of(secret: str, number: int) -> str:
-    """The seed of a draw of a chain, 0 being what is published before the first."""
+    """The seed of a draw of a chain; number 0 is published before the first."""
     if not 0 <= number <= LENGTH:  # beyond the end of the chain is the secret itself, and before it no end
         raise ValueError(f"a chain of seeds has draws 0 to {LENGTH}, got {number}: the table draws is damaged")
     return hashed(secret, LENGTH - number)
@@ -96,16 +96,16 @@ def check_draw(decision: Event, published: Event) -> bool:
 
 
 class Commitments:
-    """Follows the events of a ledger and finds seeds that do not keep to what was published before them."""
+    """Follows the events of a ledger and finds seeds that do not fit the hashes published before them."""
 
     def __init__(self) -> None:
         self._next: str | None = None  # what the hash of the next new seed must be
-        self._event = 0  # which event said so
+        self._event = 0  # the event that committed to it
         self._is_chain = False
         self._seeds: dict[int, str] = {}
 
     def follow(self, event: Event) -> list[str]:
-        """What is wrong with the draw of this event."""
+        """The problems with the draw of this event."""
         details = event.details or {}
         drawn = details.get("draw", {})
         # A decision of version 2 that was made again had the draw of the first, without a record of it.
@@ -148,7 +148,7 @@ class Commitments:
         return isinstance(number, int) and (number == 0 or number % LENGTH == 0)
 
     def end(self, held: str | None) -> list[str]:
-        """What is wrong with the seed that the ledger holds for its next draw, or that it holds none."""
+        """The problem with the seed that the ledger holds for its next draw, also if it holds none."""
         if self._next is None or (held is not None and hashed(held) == self._next):
             return []
         return [f"the seed of the next draw is not the one that event {self._event} committed to"]

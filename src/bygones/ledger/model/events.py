@@ -15,11 +15,11 @@ from bygones._times import When
 from bygones.ledger.model.times import iso
 
 RECEIVED = ("received", "planned")
-"""Kinds of event by which an agent receives something: it was received, or it is planned and counts from its day on."""
+"""Kinds of event by which an agent receives something; a planned amount counts from its day on."""
 
 AMOUNTS = (*RECEIVED, "offset", "correction", "join")
 """Kinds of event with an amount: a utility received or planned; an offset, remembered though it was not received; the
-difference that corrects one of the others; what a newcomer starts with."""
+difference that corrects one of the others; the start of a newcomer."""
 
 DECISIONS = ("decision", "plan")
 """Kinds of event that assign something: a decision, or the plan for a date ahead."""
@@ -55,8 +55,8 @@ class Event(NamedTuple):
         refers: the event that a correction corrects or that is void from here on, or the decision or plan through
             which something is received.
         note: a remark by the author.
-        details: the settings of a rule change; a decision's or a plan's needs and reasons; what is planned, in words.
-        author: who recorded it, as far as they said.
+        details: the settings of a rule change; a decision's or a plan's needs and reasons; a planned turn, in words.
+        author: who recorded it, if known.
         key: chosen by the author; recording the event again with it has no effect.
     """
 
@@ -105,14 +105,14 @@ def canonical(value: object) -> str:
 
 
 def details_text(event: Event) -> str | None:
-    """An event's details as they are stored."""
+    """An event's details as the text that is stored."""
     return None if event.details is None else canonical(event.details)
 
 
 def digest(previous: bytes, event: Event, details: str | None) -> bytes:
-    """The hash of an event, its details as they are stored, that follows the event of hash `previous`.
+    """The hash of an event, with its details as stored text, that follows the event of hash `previous`.
 
-    What later versions added to an event is hashed only where it is there, and older events keep their hashes.
+    Fields that later versions added are hashed only where they are present, so older events keep their hashes.
     """
     *first, _, author, key = event
     added = {name: value for name, value in (("author", author), ("key", key)) if value}
@@ -138,5 +138,5 @@ def is_counted(amount: float) -> bool:
 
 
 def counted(amount: float) -> float:
-    """What an amount counts: nothing if it is beyond the bounds."""
+    """The amount that counts: zero if it is beyond the bounds."""
     return amount if is_counted(amount) else 0.0

@@ -1,13 +1,12 @@
-r"""The fold: from events in the order of effect to what is known of every agent.
+r"""The fold: from events in the order of effect to a snapshot of every agent.
 
 Standings of any time, decisions, plans, decisions made again, the checks of `verify` and audits of a ledger all come
 from here. They differ in which events they read, and where.
 
-A snapshot holds what is known of each agent at the instant of its latest event: counters, each of which is the state
-of a memory of `bygones.memory`. `received` counts all that was truly received, and `remembered` is the fairness memory
-$Z$ of the ledger's rules. Every agent has a clock of its own, so a counter is a batch of one-agent memories. If an
-event is recorded late, corrected or made void, all events of its agent are folded again, so the order of recording
-does not matter.
+A snapshot holds two counters of each agent at the instant of its latest event. Each counter is the state of a memory of
+`bygones.memory`: `received` is the true total, and `remembered` is the fairness memory $Z$ of the ledger's rules. Every
+agent has its own clock, so a counter is a batch of one-agent memories. If an event is recorded late, corrected or made
+void, all events of its agent are folded again, so the order of recording does not matter.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ from bygones.memory import Memory, PerfectRecall
 from bygones.memory.contract import AnyState
 
 RECEIVED: Memory[Any] = PerfectRecall()
-"""The memory of what was truly received."""
+"""The memory of true totals."""
 
 LARGEST_SUM = 1e300
-"""No snapshot holds more; only what is not finite could."""
+"""No finite sum of a snapshot is larger."""
 
 NEVER = -1
 """In place of an instant, where there is none."""
@@ -41,7 +40,7 @@ START = "start"
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What is known of some agents, one row each.
+    """A snapshot of some agents, one row each.
 
     Attributes:
         names: the agents.
@@ -170,7 +169,7 @@ def fold(
     joining: Sequence[Joining] = (),
     given: Callable[[Start], float] = lambda start: start.amount,
 ) -> tuple[Snapshot, list[Start]]:
-    """The snapshot with what happens between two instants, and the starts of agents who join by a rule in between.
+    """The snapshot with the events between two instants, and the starts of agents who join by a rule in between.
 
     Facts are asked for up to each instant at which an agent joins, in the order of time. `given` returns the amount
     that the agent was really given to start with, where that is known.
@@ -190,12 +189,12 @@ def fold(
 
 
 def starts_at(agents: Snapshot, book: RuleBook, time: int, joining: Sequence[Joining]) -> list[Start]:
-    """The newcomer rule, applied to what the others have at an instant.
+    """The newcomer rule, applied to the recent totals of the others at an instant.
 
-    An agent who returns keeps what is still remembered, and is raised to the start, never lowered.
+    An agent who returns keeps their recent total, and is topped up to the start if that is more.
     """
     rules = book.at(time)
-    known = replace(agents, as_of=np.minimum(agents.as_of, time))  # of those who join later, nothing is known
+    known = replace(agents, as_of=np.minimum(agents.as_of, time))  # nothing is known about agents who join later
     present = remembered(known, book, time)
     own = dict(zip(agents.names, present.tolist(), strict=True))
     weights = rules.entitlements_of(agents.names)
@@ -231,7 +230,7 @@ def newcomer_starts(rule: str, remembered: np.ndarray, entitlements: np.ndarray,
 
 
 def empty(names: Sequence[str], participation: Sequence[Participation], remembering: TimedMemory) -> Snapshot:
-    """Agents of whom nothing has been recorded yet but when they took part."""
+    """A snapshot of agents without any amounts, with the times at which they took part."""
     began = np.array([changes[0][0] for changes in participation], dtype=np.int64)
     n = len(names)
     counters = {
@@ -299,7 +298,7 @@ def check_sums(names: Sequence[str], *sums: np.ndarray) -> None:
     beyond = np.flatnonzero(~np.logical_and.reduce([np.abs(each) <= LARGEST_SUM for each in sums]))
     if len(beyond):
         raise ValueError(
-            f"what is known of {names[beyond[0]]!r} is not a finite number, since an earlier version recorded amounts "
+            f"the sum of {names[beyond[0]]!r} is not a finite number, since an earlier version recorded amounts "
             f"beyond {LARGEST:g}: `bygones ledger verify` lists them, and explains what to do"
         )
 

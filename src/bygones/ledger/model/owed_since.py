@@ -1,10 +1,10 @@
 r"""Who is owed something, followed through a history without looking at every agent after every event.
 
-All recent totals fade alike while agents are present, so the sign of a balance changes at events only. Counted in the
-amounts of one instant, $\tilde Z = 2^{H} Z$, nothing fades: agent $i$'s $\tilde Z_i$ changes at its own events, and it
-is owed something exactly while the level of all, $\tilde m = \sum_j \tilde Z_j / \sum_j w_j$, is above $\tilde Z_i /
-w_i$. As long as nobody comes or goes and nothing is taken back the level only rises. Then, between two of its own
-events, an agent is first not owed and from some instant on owed, and one search in the rising levels finds that
+All recent totals fade alike while agents are present, so the sign of a balance changes at events only. Converted to the
+amounts of one instant, $\tilde Z = 2^{H} Z$, totals do not fade: agent $i$'s $\tilde Z_i$ changes only at the events of
+that agent. The agent is owed something exactly while the level of all, $\tilde m = \sum_j \tilde Z_j / \sum_j w_j$, is
+above $\tilde Z_i / w_i$. The level only rises as long as nobody comes or goes and nothing is taken back. So between two
+of its events an agent is first not owed, and from some instant on owed. One search in the rising levels finds that
 instant: a stretch of $k$ events takes $k\log k$ operations, however many agents there are.
 
 A hold does not end the time for which an agent has been owed. Nobody is owed anything while on hold, but an agent who
@@ -92,6 +92,7 @@ class Watch:
         times, instant = np.unique(events.time, return_inverse=True)
         self._fade(int(times[0]))
         passed = self._clocks.steps(events.who, np.full(len(events.who), times[0]), events.time)
+        # In the amounts of the first instant, where totals do not fade: later amounts count for more.
         amount = events.amount * np.exp2(passed)
         weights = self._entitlements(int(times[0]))
         counts = self._present & (weights > 0)
@@ -99,15 +100,18 @@ class Watch:
         total = weights[present].sum()
         received = np.bincount(instant, amount * seen, len(times))
         level = (self._remembered[present].sum() + np.cumsum(received)) / max(total, 1e-300)
-        # Of each agent who is present, what it had and what it got, in the order of time.
+        # The running totals of the agents who are present: the total at the start, then amounts in the order of time.
         who = np.concatenate([present, events.who[seen]])
         order = np.argsort(who, kind="stable")
         who = who[order]
         start = np.concatenate([np.zeros(len(present), dtype=np.int64), instant[seen]])[order]
         is_first = np.diff(who, prepend=-1) != 0
         end = np.where(np.append(is_first, True)[1:], len(times), np.append(start, 0)[1:]) - 1
+        # Each entry is a stay of one agent at one total: from the instant `start` to the instant `end`.
         held = _running(np.concatenate([self._remembered[present], amount[seen]])[order], is_first)
         share = weights[who] - SETTLED * total
+        # The level only rises, so the agent is settled up to some instant of its stay, and owed something after it. A
+        # search in the levels finds that instant; the last one over all stays of an agent decides.
         with np.errstate(divide="ignore"):
             enough = np.where(share > 0, held / share, np.inf)
         settled = np.minimum(np.searchsorted(level, enough, side="right") - 1, end)
@@ -160,7 +164,7 @@ class DailyWatch:
         self._now = max(self._now, until)
 
     def _look(self, at: int) -> None:
-        known = replace(self._agents, as_of=np.minimum(self._agents.as_of, at))  # of those who join later, nothing
+        known = replace(self._agents, as_of=np.minimum(self._agents.as_of, at))  # those who join later have nothing
         remembered = fold.remembered(known, self._book, at)
         states = [status(changes, at) for changes in self._agents.participation]
         self._present = np.array([state == PRESENT for state in states], dtype=bool)
@@ -187,8 +191,8 @@ def _midnights(after: int, until: int, zone: str) -> Iterator[int]:
 def _running(amounts: np.ndarray, is_first: np.ndarray) -> np.ndarray:
     """Running sums that begin again at each entry marked as its group's first.
 
-    By doubling, within groups only: a difference of running sums over all groups would lose what is small in one group
-    next to the large amounts of another.
+    By doubling, within groups only: a difference of running sums over all groups would lose the small amounts of one
+    group next to the large amounts of another.
     """
     group, sums = np.cumsum(is_first), amounts.copy()
     longest, shift = np.bincount(group).max(initial=0), 1

@@ -1,6 +1,6 @@
 r"""How a ledger remembers: a memory of `bygones.memory`, and the clock that counts its steps in real time.
 
-A memory is advanced in steps. The rules of a ledger say which memory it is and what a step is:
+A memory is advanced in steps. The rules of a ledger define the memory and its step:
 
 | rules | memory | one step of its clock |
 |---|---|---|
@@ -9,8 +9,8 @@ A memory is advanced in steps. The rules of a ledger say which memory it is and 
 | `memory="reset(every=month)"` | `Discounted(gamma=0)` | the end of a month |
 | another memory, such as `multiscale(...)` | that memory | 24 hours |
 
-A `cap` on the recent totals wraps any of them in `Capped`. An agent on hold has a clock that stands still where the
-rules say so. The calendar of a reset never stops.
+A `cap` on the recent totals wraps any of them in `Capped`. The clock of an agent on hold stands
+still if the rules define it so. The calendar of a reset never stops.
 
 Under half-lives the share $2^{-H(s,t)}$ of a utility received at $s$ still counts at $t$, where
 
@@ -202,7 +202,7 @@ class Clocks:
         return np.asarray(np.maximum(passed - self._on_hold(who, start, end), 0.0))
 
     def _count_at(self, who: np.ndarray, at: np.ndarray) -> np.ndarray:
-        """What the clock of each agent shows at an instant: the number of days, hours or periods so far."""
+        """The reading of each agent's clock at an instant: the number of days, hours or periods so far."""
         local = local_time(at, self._zone)
         counts = self._remembering.counts
         if self._remembering.is_calendar:
@@ -235,7 +235,7 @@ class Clocks:
 
 
 def local_time(instants: np.ndarray, zone: str) -> np.ndarray:
-    """What clocks on the wall show at these instants, in microseconds since 1970 as if there were no time zones."""
+    """The local time of these instants, in microseconds since 1970 as if there were no time zones."""
     if zone == "UTC":
         return instants
     # Clocks are set forward or back at full quarters of an hour only.

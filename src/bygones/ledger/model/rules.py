@@ -40,7 +40,7 @@ NEWCOMER_RULES = ("zero", "mean", "median", "entitled share")
 """Newcomer rules by name; a number is accepted as well."""
 
 ENTITLEMENTS = (1e-9, 1e9)
-"""The smallest and the largest entitlement; of burdens 0 as well."""
+"""The smallest and the largest entitlement; for burdens 0 as well."""
 
 HALF_LIVES = (1.0, 1000 * UNITS["y"])
 """The shortest and the longest half-life in seconds, if anything fades at all."""
@@ -58,22 +58,21 @@ class Rules:
             in full for so long and then not at all; or `reset(every=month)`, which starts over at the end of each
             `day`, `week`, `month`, `quarter`, `year` or number of days; or another memory of `bygones.memory` by its
             name, in steps of a day. The memory in force at a time holds for everything up to then.
-        cap: the most that is remembered of anybody, whatever they received; None for no limit.
-        welfare: what decisions maximise, such as `egalitarian`, `nash` or `alpha_fair(alpha=2)`; of burdens
+        cap: the largest recent total that an agent can have; None for no limit.
+        welfare: what decisions maximise, such as `egalitarian`, `nash` or `alpha_fair(alpha=2)`; for burdens
             `egalitarian`, `utilitarian`, `generalized_gini` or `power_burden(p=2)`.
         newcomers: the newcomer rule, the remembered utility that an agent who joins starts with: `zero`, the `mean` or
             `median` of those present per unit of entitlement, the `entitled share` (neither owed nor ahead), or a
-            number. Where burdens are handed out, whoever starts with `zero` carries everything until they have caught
-            up.
+            number. In a ledger of burdens, an agent who starts with `zero` takes all work until they have caught up.
         hold_stops_clock: whether the past of an agent on hold stops fading.
         entitlements: by agent, 1 for those not named. An agent with twice the entitlement is owed, and in the long run
-            gets, twice as much. Under utilitarian welfare, which maximises the total whoever gets it, this holds only
-            among agents with the same needs. Of burdens it is the share of the load, and 0 is exempt.
+            gets, twice as much. Under utilitarian welfare, which maximises the total only, this holds among agents with
+            the same needs. For burdens it is the share of the load, and 0 is exempt.
         kind: whether `good`s are handed out, or `burden`s. A ledger keeps the kind that it began with; those of before
             there were kinds are about goods.
         reports: whether the needs of a decision count `as-reported`, or `normalised`: as multiples of what the agent
-            reported on average in the decisions so far, so nobody gains by reporting in other units. What is
-            received through a decision is then counted in the same multiples.
+            reported on average in the decisions so far, so nobody gains by reporting in other units. The
+            amounts received through a decision are then counted in the same multiples.
         rule: how decisions are made, `one-step` or by `prices`, which look ahead. Ledgers of before there were rules
             decide one step at a time.
         thing: the thing that is allocated, in the singular, such as `shift`; decisions are explained in this word.
@@ -100,7 +99,7 @@ class Rules:
     def __post_init__(self) -> None:
         if not isinstance(self.half_life, str):
             raise ValueError(
-                "half_life must be a duration such as '30d', or 'never' if nothing fades, since a ledger remembers by "
+                "half_life must be a duration such as '30d', or 'inf' for perfect recall, since a ledger remembers by "
                 f"half-life, got {self.half_life!r}"
             )
         memory, half_life = check_memory(self.memory)
@@ -144,11 +143,11 @@ class Rules:
 
     @property
     def handed_out(self) -> Thing:
-        """What is handed out, in words."""
+        """The thing that is handed out, in words."""
         return Thing(self.thing, self.unit)
 
     def gets_in_words(self, given: Sequence[Given], request: Problem | None) -> dict[str, str]:
-        """What each agent was given of a request, in words."""
+        """The assignment of each agent, in words."""
         return what_each_gets(given, request, self.kind, self.handed_out)
 
     @property
@@ -182,7 +181,7 @@ class Rules:
 
     @property
     def remembering(self) -> TimedMemory:
-        """The memory, and what a step of its clock is."""
+        """The memory, and the clock that counts its steps."""
         return remembering(self.memory, self.cap)
 
     @property
@@ -242,7 +241,7 @@ def check_entitlement(weight: SupportsFloat, agent: str, kind: Kind = "good") ->
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
-    """Refuses rules beyond the bounds. Those that an earlier version recorded are read all the same."""
+    """Refuses rules beyond the bounds. Rules that an earlier version recorded are read anyway."""
     half_lives = {
         f"half_life of {agent!r}": own for agent, own in settings.get("half_lives", {}).items() if own is not None
     }
@@ -277,13 +276,13 @@ class Change(NamedTuple):
 
 
 BY_AGENT = ("entitlements", "half_lives")
-"""Settings by agent, in which those who are not named stay as they are."""
+"""Settings by agent; a change leaves the agents that it does not name unchanged."""
 
 MEMORY_SETTINGS = ("half_life", "hold_stops_clock", "memory", "half_lives", "cap")
 """Rules on which the recent totals depend."""
 
 NO_RULES = ("draw", "batch")
-"""What the details of a rule change may hold besides settings: the commitment to a draw, and what belongs together."""
+"""Other details of a rule change: the commitment to a draw, and the batch of events to which it belongs."""
 
 
 class RuleBook:
@@ -311,7 +310,7 @@ class RuleBook:
                 # They were accepted once, so this program lacks something: most likely a welfare from other packages.
                 raise ValueError(
                     f"event {change.seq} sets rules that this program does not know: {error}. Use the program that set "
-                    "them; a memory or welfare function of your own must be registered before the ledger is opened"
+                    "them; a custom memory or welfare function must be registered before the ledger is opened"
                 ) from None
             history.append(rules)
         self.history = tuple(history)

@@ -11,7 +11,7 @@ from bygones.ledger.model.times import named
 
 
 def rules_document(rules: Rules, ahead: Sequence[Change], zone: str) -> Document:
-    """The rules in force, and what changes later."""
+    """The rules in force, and the changes ahead."""
     unused = ("memory",) if rules.memory == DISCOUNTED else ("half_life", "half_lives")
     in_force = {
         name: value

@@ -1,6 +1,6 @@
 r"""The standing of all agents at one instant, and the starting amounts of newcomers.
 
-Of all that is remembered, agent $i$ is entitled to the share $w_i/\sum_j w_j$ among those present. The agent is owed
+Agent $i$ is entitled to the share $w_i/\sum_j w_j$ of the sum of all recent totals of those present. The agent is owed
 the difference,
 
 $$ \text{owed}_i = \frac{w_i}{\sum_j w_j}\sum_j Z_j - Z_i , $$
@@ -45,10 +45,10 @@ class Standing(Answer):
         names: the agents who have joined by then.
         status: `present`, `on hold` or `away`.
         received: the true total, which never fades.
-        remembered: how much of it, and of offsets, still counts.
+        remembered: the recent total, which includes offsets.
         entitlements: relative to one another.
         owed: by how much `remembered` is below the entitled share (above it if negative); NaN for those on hold or
-            away. Of burdens, below the share of the load is *due*: they are to carry more before the others do.
+            away. For burdens, an agent below the share of the load is *due*: they work next.
         joined: the instants at which they last joined.
         last: the instants at which something was last received, or `NEVER`.
         zone: the time zone in which instants are shown.
@@ -131,7 +131,7 @@ class Standing(Answer):
         return [row for row in ranking if self.per_unit[row] >= self.per_unit[ranking[0]] - LEVEL]
 
     def balances(self) -> list[Cell]:
-        """What each agent is owed or ahead by, in words: `owes 2.3 h`, `6.1 h ahead`, `level`, `on hold`."""
+        """The balance of each agent in words: `owes 2.3 h`, `6.1 h ahead`, `level`, `on hold`."""
         thing, owes = self.rules.handed_out, words(self.rules.kind).owes
         decimals = decimals_of([value for value in self.owed.tolist() if abs(value) > LEVEL])
         cells: list[Cell] = []
@@ -147,7 +147,7 @@ class Standing(Answer):
 
     @cached_property
     def per_unit(self) -> np.ndarray:
-        """What each agent is owed per unit of entitlement, by which agents are compared."""
+        """The amount owed to each agent per unit of entitlement, by which agents are compared."""
         return per_unit(self.owed, self.entitlements)
 
     @cached_property
@@ -220,7 +220,7 @@ def standing_of(book: RuleBook, agents: Snapshot, at: int) -> Standing:
 
 
 def owed(remembered: np.ndarray, entitlements: np.ndarray, present: np.ndarray) -> np.ndarray:
-    """What each of those present is owed; NaN for the others, and for those who are exempt from a burden."""
+    """The amount owed to each agent present; NaN for the others, and for those who are exempt from a burden."""
     result = np.full(len(remembered), np.nan)
     present = present[entitlements[present] > 0]
     if len(present):
@@ -230,12 +230,12 @@ def owed(remembered: np.ndarray, entitlements: np.ndarray, present: np.ndarray) 
 
 
 def per_unit(owed: np.ndarray, entitlements: np.ndarray) -> np.ndarray:
-    """What is owed per unit of entitlement; NaN for agents who are away or exempt."""
+    """The amount owed per unit of entitlement; NaN for agents who are away or exempt."""
     return np.asarray(np.divide(owed, entitlements, out=np.full(len(owed), np.nan), where=entitlements > 0))
 
 
 def ranked(per_unit: np.ndarray, names: Sequence[str]) -> list[int]:
-    """The rows of agents by what they are owed per unit, the most first, by name if equal; those who are away last."""
+    """The rows of agents by the amount owed per unit, the most first, by name if equal; those who are away last."""
     keys = [(math.isnan(each), -each, name) for each, name in zip(per_unit.tolist(), names, strict=True)]
     return sorted(range(len(names)), key=keys.__getitem__)
 

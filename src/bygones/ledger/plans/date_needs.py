@@ -1,7 +1,7 @@
 """The needs of dates ahead, read from a table.
 
 A table with a column `date` has the needs of each date: the rows of one date are a table of needs. A table without one
-is the people's table; it holds for every date that is asked for. An empty cell is something that the person cannot
+is the people's table; it holds for every date that is asked for. An empty cell is an item that the person cannot
 take. In either, a column `available` shows who can take part, and the others are left out: `yes`, which is also
 an empty cell, or `no`; or days of the week, dates and ranges of either with spaces or semicolons between them, such as
 `mon-fri` or `2026-12-24..2026-12-26`. `not` at the beginning lists when a person is not available.
@@ -10,8 +10,9 @@ an empty cell, or `no`; or days of the week, dates and ranges of either with spa
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, timedelta
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -91,10 +92,8 @@ def read_dates(
         by_date = dict.fromkeys(dates, rows)
     if len(by_date) > MOST_DATES:
         raise ValueError(f"a plan must have at most {MOST_DATES} dates, got {len(by_date)}")
-    needs_of_dates = [
-        _of_date(path, text, each, zone, k=k, capacity=capacity, amount=amount, whole=whole)
-        for text, each in by_date.items()
-    ]
+    problem = partial(problem_of_rows, path, k=k, capacity=capacity, amount=amount, whole=whole)
+    needs_of_dates = [_of_date(path, text, each, zone, problem) for text, each in by_date.items()]
     needs_of_dates.sort(key=lambda needs: needs.at)
     for one, other in pairwise(needs_of_dates):
         if one.at == other.at:
@@ -117,16 +116,9 @@ def dates_from(first: str, until: str, every: str, zone: str) -> list[str]:
 
 
 def _of_date(
-    path: Path,
-    text: str,
-    rows: Sequence[Row],
-    zone: str,
-    *,
-    k: int | None,
-    capacity: int | None,
-    amount: float | None,
-    whole: bool,
+    path: Path, text: str, rows: Sequence[Row], zone: str, problem: Callable[[Sequence[Row]], Problem]
 ) -> DateNeeds:
+    """The needs of one date; `problem` makes the request of the rows of the agents who are available."""
     at = instant(text, f"{path}, row {rows[0][0]}: column 'date'" if "date" in rows[0][1] else "from", zone)
     day = as_datetime(at).astimezone(ZoneInfo(zone)).date()
     here: list[Row] = []
@@ -138,7 +130,7 @@ def _of_date(
         (here if is_here else away).append((line, left))
     if not here:
         raise ValueError(f"{path}: nobody is available on {day}")
-    request = problem_of_rows(path, here, k=k, capacity=capacity, amount=amount, whole=whole)
+    request = problem(here)
     gone = dict.fromkeys(row["agent"] for _, row in away if row["agent"] not in request.agent_names)
     return DateNeeds(at, _DAY.fullmatch(text.strip()) is not None, request, tuple(gone))
 

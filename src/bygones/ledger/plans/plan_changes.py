@@ -26,6 +26,7 @@ from bygones.ledger.plans.planned_dates import (
     turn_details,
     turns_in_words,
     turns_of,
+    turns_of_decision,
 )
 from bygones.ledger.storage import derived, draw_table, keys, revisions, rows, schema, timeline
 from bygones.ledger.storage.revisions import in_effect
@@ -129,10 +130,7 @@ def replan(
             "redecides": plan.seq,
         }
         record_date(tx, plan.time, about, [*staying, *decision.given], check_text("note", note))
-        after = (
-            *(turn.turn for turn in kept if stay),
-            *turns_of(decision.given, decision.request, decision.standing.rules),
-        )
+        after = (*(turn.turn for turn in kept if stay), *turns_of_decision(decision))
         changes.append(Replanned(plan.time, all_day, before, after, _reasons(had)))
     if stuck and len(stuck) < len(changes):
         tx.together(stuck=stuck)
@@ -142,7 +140,7 @@ def replan(
 def _filled(
     tx: Transaction, plan: sa.Row[Any], request: Problem, kept: Sequence[PlannedTurn], vacant: Sequence[str | None]
 ) -> tuple[Proposal, bool]:
-    """Who gets what is vacant on a date whose plan is void, and whether the other turns stay; refused if nobody can."""
+    """Fills the vacant turns of a date whose plan is void, if anyone can; also whether the other turns stay."""
     with tx.trying():
         records.void(tx, plan.seq)
         tx.finish()
@@ -177,7 +175,7 @@ def replanned(tx: Transaction, events: Sequence[Event]) -> list[Replanned]:
 
 
 def _asked(planned_for: Problem | None, now: DateNeeds | None) -> Problem | None:
-    """What a plan hands out, to those who are available now and for what they need now."""
+    """The request of a plan, with the agents available now and their needs now."""
     if planned_for is None or now is None:
         return planned_for
     if isinstance(planned_for, ChooseK) and isinstance(now.request, ChooseK):
@@ -197,7 +195,7 @@ def _cannot(turn: PlannedTurn, now: DateNeeds | None) -> str:
 
 
 def unplan(tx: Transaction, start: int, end: int | None = None, note: str = "") -> list[Event]:
-    """Takes back what is planned from an instant on; the events by which each date's plan is void."""
+    """Takes back the plans from an instant on; the events by which each date's plan is void."""
     voids = [records.void(tx, plan.seq, note) for plan in _plans(tx, start) if end is None or plan.time < end]
     if not voids:
         raise ValueError(f"nothing is planned from {tx.book.named(max(start, tx.recorded))} on")
@@ -240,7 +238,7 @@ def _turn(tx: Transaction, seq: int) -> Event:
 
 
 def _terms(tx: Transaction, row: Event, given: Event) -> Given:
-    """What an agent who gives another turn for it is given with a turn, refused if they cannot take it."""
+    """The terms on which an agent takes a turn in exchange for theirs, refused if they cannot take it."""
     taker, when = str(given.agent), tx.book.named(row.time)
     stood = timeline.standing(tx.connection, tx.book, row.time)
     status = dict(zip(stood.names, stood.status, strict=True)).get(taker, "not a member")

@@ -1,8 +1,8 @@
 """Who gets what on dates ahead, decided date after date.
 
-Each date is decided from the standing as it will be then, with the holds, joins and rules of then, and with what the
-dates before it give. A planned turn is an event of its own kind. Its time lies ahead: until then it waits, and from
-then on it counts as received, without any command.
+Each date is decided from the standing expected on it, with the holds, joins and rules of that time, and with the turns
+of the dates before it. A planned turn is an event of the kind `planned`. Its time lies ahead: until then it waits, and
+from then on it counts as received, without any command.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from bygones.ledger.storage.transaction import FURTHEST, Transaction
 
 
 class Turn(NamedTuple):
-    """What one agent gets on a date, in words, and its utility."""
+    """The assignment of one agent on a date, in words, and its utility."""
 
     agent: str
     what: str
@@ -51,7 +51,7 @@ class PlannedTurn(NamedTuple):
         at: the instant.
         all_day: whether the date has no time.
         agent: whose turn it is.
-        what: what it is, in words.
+        what: the assignment, in words.
         amount: its utility, as corrected.
         status: whether the agent is `present` then, `on hold` or `away`.
         recorded: when it was planned.
@@ -87,8 +87,12 @@ class PlannedDate:
 
     needs: DateNeeds
     proposal: Proposal
-    turns: tuple[Turn, ...]
     left_out: dict[str, str]
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The turns of the date."""
+        return turns_of_decision(self.proposal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,9 +217,7 @@ def draft(
         except ValueError as error:
             raise ValueError(f"{book.named(needs.at)}: {error}") from None
         left_out |= dict.fromkeys(needs.unavailable, "not available")
-        dates.append(
-            PlannedDate(needs, decision, turns_of(decision.given, decision.request, decision.standing.rules), left_out)
-        )
+        dates.append(PlannedDate(needs, decision, left_out))
         who, amounts = [row_of[each.agent] for each in decision.given], [each.utility for each in decision.given]
         new = Facts.amounts(who, reached, amounts, is_received=True)
         known = known._replace(agents=fold.add(known.agents, book, new))
@@ -234,14 +236,14 @@ def publish(tx: Transaction, plan: Plan, note: str = "") -> None:
 
 
 def record_date(tx: Transaction, at: int, details: dict[str, Any], given: Sequence[Given], note: str = "") -> None:
-    """Records the plan for a date, and a turn for everything that is given on it."""
+    """Records the plan for a date, and a turn for each assignment."""
     event = tx.append("plan", tx.time(as_datetime(at)), details=details, note=note)
     entries = [Entry(each.agent, each.utility, as_datetime(at)) for each in given]
     records.amounts(tx, "planned", entries, refers=event.seq, details=[turn_details(each) for each in given])
 
 
 def turn_details(given: Given) -> dict[str, Any] | None:
-    """What a turn stores of what is given: which item it is, or how much of an amount."""
+    """The details that a turn stores: its item, or its part of an amount."""
     details = {"item": given.item, "part": given.part}
     return {name: value for name, value in details.items() if value is not None} or None
 
@@ -255,12 +257,7 @@ def published(tx: Transaction, wanted: Sequence[DateNeeds], events: Sequence[Eve
         decision = remade.as_recorded(connection, event, stood)
         if decision is None:
             raise ValueError(f"the plan of event {event.seq} was made by an earlier version: use another key")
-        left_out = (event.details or {}).get("left_out", [])
-        dates.append(
-            PlannedDate(
-                needs, decision, turns_of(decision.given, decision.request, decision.standing.rules), dict(left_out)
-            )
-        )
+        dates.append(PlannedDate(needs, decision, dict((event.details or {}).get("left_out", []))))
     last = next(event for event in reversed(events) if event.kind == "plan")
     book = rows.load_changes(connection, head)
     before = timeline.standing(connection, book, events[0].recorded, head)
@@ -270,6 +267,11 @@ def published(tx: Transaction, wanted: Sequence[DateNeeds], events: Sequence[Eve
 def turns_of(given: Sequence[Given], request: Problem | None, rules: Rules) -> tuple[Turn, ...]:
     """The turns of a request, one for each item given."""
     return tuple(Turn(each.agent, rules.gets_in_words([each], request)[each.agent], each.utility) for each in given)
+
+
+def turns_of_decision(decision: Proposal) -> tuple[Turn, ...]:
+    """The turns that a decision assigns."""
+    return turns_of(decision.given, decision.request, decision.standing.rules)
 
 
 def planned(connection: sa.Connection, book: RuleBook, start: int, end: int | None = None) -> list[PlannedTurn]:

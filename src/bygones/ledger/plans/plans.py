@@ -28,7 +28,7 @@ class Plans:
         self._recorder = recorder
 
     def draft(self, dates: Sequence[DateNeeds]) -> Plan:
-        """What would be planned for dates ahead, decided one after the other; nothing is recorded."""
+        """A plan for dates ahead, decided one after the other; nothing is recorded."""
         with self._recorder.store.reading() as connection:
             head = connection.execute(sa.select(schema.ledger)).one()
             return planned_dates.draft(connection, head, dates)
@@ -69,9 +69,9 @@ class Plans:
 
         Args:
             start: the first instant that may change; by default now.
-            needs: who is available on which date and what they need, instead of the needs the plan was made from.
-            source: what the needs were read from, such as the text of a table. It stands for them where they are read
-                for the dates that are still ahead, so a later retry is the same.
+            needs: the agents available on each date, with their needs, instead of the needs in the plan.
+            source: the source of the needs, such as the text of a table. A key is for this source, not for the needs,
+                which are read only for the dates still ahead. So a later retry is the same.
             accept: whether to record the result; otherwise nothing is recorded.
             note: a remark.
             key: chosen by the caller. The same again with the same key records nothing and returns the first answer.

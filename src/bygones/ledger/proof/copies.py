@@ -1,7 +1,7 @@
 """A whole ledger somewhere else: copied between SQLite and PostgreSQL, backed up, and restored.
 
 A copy has every event with its hash, and every snapshot. It is compared with its source event by event and verified
-before it is kept, and it is made in one transaction: there is a copy that is in order, or there is none.
+before it is kept, and it is made in one transaction: there is either a correct copy or none.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from bygones._files import is_sqlite, make_private, sync_folder
 from bygones.ledger.proof.verification import Verification, verify
 from bygones.ledger.storage import rows, schema
-from bygones.ledger.storage.sqlite_files import beside
+from bygones.ledger.storage.sqlite_files import companion
 from bygones.ledger.storage.store import LedgerError, Store, UncertainError
 
 Target = str | os.PathLike[str]
@@ -52,7 +52,7 @@ def backup(source: Target, file: Path, progress: Progress = lambda _: None) -> V
 def restore(file: Path, target: Target, progress: Progress = lambda _: None) -> Verification:
     """Verifies a backup and copies it to a new file or an empty database; the backup itself is not changed.
 
-    SQLite would finish what a `-wal` or `-journal` next to the backup has begun. So it is given copies of them all.
+    SQLite would finish the work that a `-wal` or `-journal` next to the backup has begun, so it opens copies of them.
     """
     if not file.is_file():
         raise LedgerError(f"{file} does not exist: give the file that `bygones ledger backup` wrote")
@@ -62,7 +62,7 @@ def restore(file: Path, target: Target, progress: Progress = lambda _: None) -> 
         copied, stamps = Path(folder) / "backup.db", _stamps(file)
         for ending in stamps:
             with _writing(f"a copy of {file} in {folder}"):
-                shutil.copyfile(beside(file, ending), beside(copied, ending))
+                shutil.copyfile(companion(file, ending), companion(copied, ending))
         if _stamps(file) != stamps:
             raise LedgerError(f"{file} is being written: restore a file that `bygones ledger backup` wrote")
         with _opened(copied, str(file)) as ledger:
@@ -73,7 +73,7 @@ def restore(file: Path, target: Target, progress: Progress = lambda _: None) -> 
 
 def _stamps(file: Path) -> dict[str, tuple[int, int]]:
     """The files of a SQLite database by the ends of their names; a stamp differs once its file has been written."""
-    parts = {ending: beside(file, ending) for ending in ("", "-wal", "-journal")}
+    parts = {ending: companion(file, ending) for ending in ("", "-wal", "-journal")}
     return {ending: (part.stat().st_mtime_ns, part.stat().st_size) for ending, part in parts.items() if part.exists()}
 
 

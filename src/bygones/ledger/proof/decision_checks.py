@@ -1,8 +1,8 @@
-"""Every decision made again from what had been recorded before it, and compared with the record.
+"""Every decision made again from the events before it, and compared with the record.
 
-The data are compared: who was given which amounts and items. A decision that cannot be repeated (of a kind of request
-of the user's own, not proven to be the best, or by a method that this version does not know) is compared only with what
-was received through it, and named.
+The data are compared: who was given which amounts and items. A decision cannot be repeated if its kind of request is a
+custom one, if it was not proven to be the best, or if this version does not know its method. It is then compared only
+with the amounts received through it, and named.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
@@ -32,12 +31,12 @@ CLOSE = 1e-9
 
 @dataclass
 class Checked:
-    """What came of making decisions again.
+    """The results of making decisions again.
 
     Attributes:
         decisions: how many were made again.
-        unchecked: by its number, why a decision could only be compared with what was received through it.
-        problems: which do not come out as recorded, one sentence each.
+        unchecked: by its number, why a decision could only be compared with the amounts received through it.
+        problems: the decisions with another result than recorded, one sentence each.
     """
 
     decisions: int = 0
@@ -72,7 +71,7 @@ def _cannot_be_repeated(connection: sa.Connection, event: Event) -> str:
         # Decisions of one instant that are decided again do not see each other, which the events do not tell.
         return "it was decided again together with others of the same instant"
     if event.kind == "decision" and "redecides" not in details and "seed" not in details.get("draw", {}):
-        return "it does not say how it was drawn"
+        return "its draw is not recorded"
     return ""
 
 
@@ -86,7 +85,7 @@ def _decide_again(
         checked.problems.append(f"decision {event.seq} could not have been made: {error}")
         return
     if again is None:
-        checked.problems.append(f"decision {event.seq} does not say how it was drawn")
+        checked.problems.append(f"the draw of decision {event.seq} is not recorded")
         return
     drawn = (event.details or {}).get("draw", {})
     if event.kind == "decision" and "redecides" not in (event.details or {}) and "number" in drawn:
@@ -97,9 +96,9 @@ def _decide_again(
             )
     if not is_same(again.given, given) and not _is_as_good(again, given, event):
         checked.problems.append(
-            f"decision {event.seq} does not follow from what was recorded before it: with the same request, rules and "
-            f"past, {_told(again.gets())}, but it was recorded that "
-            f"{_told(stood.rules.gets_in_words(given, again.request))}"
+            f"decision {event.seq} does not follow from the events before it: with the same request, rules and "
+            f"past, {_in_words(again.gets())}, but it was recorded that "
+            f"{_in_words(stood.rules.gets_in_words(given, again.request))}"
         )
 
 
@@ -163,13 +162,13 @@ class _Past:
         new = sa.and_(table.c.seq > self._head, table.c.seq <= head)
         due = sa.and_(table.c.seq <= head, table.c.time > self._time, table.c.time <= time)
         agents = sa.select(table.c.agent).where(table.c.agent.is_not(None), new | due).distinct()
-        found = set(self._connection.execute(agents).scalars())
+        concerned = set(self._connection.execute(agents).scalars())
         revised = schema.revised
         since = sa.and_(revised.c.since > self._head, revised.c.since <= head)
         until = sa.and_(revised.c.until > self._head, revised.c.until <= head)
         query = sa.select(table.c.agent).join(revised, revised.c.event == table.c.seq).where(since | until)
-        found |= set(self._connection.execute(query.where(table.c.agent.is_not(None))).scalars())
-        return sorted(found)
+        concerned |= set(self._connection.execute(query.where(table.c.agent.is_not(None))).scalars())
+        return sorted(concerned)
 
     def _rules_changed(self, head: int) -> bool:
         table = schema.events
@@ -191,20 +190,20 @@ def _decided_at(connection: sa.Connection, event: Event) -> bool:
 def _compare_receipts(connection: sa.Connection, decision: Event, given: Sequence[Given], checked: Checked) -> None:
     """The amounts recorded as received through a decision must be those of the decision."""
     details, table = decision.details or {}, schema.events
-    told = _totals(given)
+    decided = _totals(given)
     query = sa.select(schema.agents.c.name, table.c.amount).join_from(table, schema.agents)
     through = [table.c.refers == decision.seq, table.c.kind.in_(RECEIVED), ~derived.was_taken_over(table)]
     received = _totals(Given(name, None, None, amount) for name, amount in connection.execute(query.where(*through)))
     if "redecides" in details and decision.kind == "plan":
         if "kept" not in details and "turns" not in details:
             return  # an earlier version did not record which turns stayed
-        if received.keys() != told.keys():
+        if received.keys() != decided.keys():
             for agent, *_, amount in (turn[:4] for turn in kept_and_vacant(details)[0]):
-                told[agent] = told.get(agent, 0.0) + amount
-    if not _same(told, received):
+                decided[agent] = decided.get(agent, 0.0) + amount
+    if not _same(decided, received):
         checked.problems.append(
-            f"decision {decision.seq} says that {_listed(told)}, but what was recorded as received through it says "
-            f"that {_listed(received)}"
+            f"by decision {decision.seq} {_in_words(decided)}, but by the amounts recorded as received through it "
+            f"{_in_words(received)}"
         )
 
 
@@ -219,9 +218,7 @@ def _same(a: Mapping[str, float], b: Mapping[str, float]) -> bool:
     return a.keys() == b.keys() and all(math.isclose(a[name], b[name], rel_tol=CLOSE, abs_tol=1e-12) for name in a)
 
 
-def _told(gets: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} gets {what}" for name, what in gets.items()) or "nobody gets anything"
-
-
-def _listed(totals: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} gets {amount:g}" for name, amount in totals.items()) or "nobody gets anything"
+def _in_words(gets: Mapping[str, str | float]) -> str:
+    """The assignments, or amounts, of some agents as a clause."""
+    sizes = {name: f"{what:g}" if isinstance(what, float) else what for name, what in gets.items()}
+    return ", ".join(f"{name} gets {size}" for name, size in sizes.items()) or "nobody gets anything"

@@ -63,15 +63,15 @@ def contains(root: bytes, size: int, place: int, leaf: bytes, path: Sequence[byt
     if not 1 <= place <= size:
         return False
     index, last, hashed = place - 1, size - 1, _of_leaf(leaf)
-    for beside in path:
+    for neighbour in path:
         if last == 0:
             return False
         if index % 2 or index == last:
-            hashed = _of_parts(beside, hashed)
-            while index % 2 == 0 and index:  # the last node of a level stands alone, and moves up as it is
+            hashed = _of_parts(neighbour, hashed)
+            while index % 2 == 0 and index:  # the last node of a level stands alone, and moves up unchanged
                 index, last = index // 2, last // 2
         else:
-            hashed = _of_parts(hashed, beside)
+            hashed = _of_parts(hashed, neighbour)
         index, last = index // 2, last // 2
     return last == 0 and hashed == root
 

@@ -5,9 +5,9 @@ they compute every hash and snapshot again, and everything fits. But they cannot
 head is signed with a key that is kept outside the database (Ed25519) and appended to a file or table of anchors, which
 others hold (`bygones.ledger.proof.anchors`). Later every anchored head must be in the chain, at its event's number.
 
-A record next to the key notes what it has signed. Those who can write the ledger and its anchors cannot reach this
-record. Nothing is signed that leaves out a head signed before: a ledger that was rewritten or is older than its last
-anchor is refused, whatever the anchors contain, and anchors that were cut off are completed from the record.
+A record next to the key notes the heads that it has signed. Those who can write the ledger and its anchors cannot reach
+this record. No ledger is signed that leaves out a head signed before: a ledger that was rewritten or is older than its
+last anchor is refused, no matter which anchors are there. Anchors that were cut off are completed from the record.
 
 The ledger's id is the hash of its first event, which has its rules and the time at which it was made.
 """
@@ -68,7 +68,7 @@ class Signed(NamedTuple):
     removed: tuple[str, ...]
 
     def document(self, ledger: str, where: Where, key_file: Path) -> Document:
-        """What was signed, and what was put back or removed."""
+        """The signed head, and the heads that were put back or removed."""
         blocks = [f"Removed an unfinished line: {line}" for line in self.removed]
         if self.noted:
             heads = counted(self.noted, "signed head")
@@ -86,7 +86,7 @@ class Consistency(NamedTuple):
         ledgers: by the id of each ledger, the number of the last event that was signed.
         anchors: how many anchors of these ledgers there are.
         older: how many of them are of version 1, signed but not linked.
-        problems: what is wrong, one sentence each.
+        problems: one sentence each.
     """
 
     ledgers: dict[str, int]
@@ -100,7 +100,7 @@ class Consistency(NamedTuple):
         return not self.problems
 
     def document(self) -> Document:
-        """Which heads were checked, or what is wrong."""
+        """The heads that were checked, or the problems."""
         if not self.ok:
             return Document(self.problems[0], self.problems[1:], "Signatures")
         blocks = [
@@ -123,7 +123,7 @@ def new_key(file: Path) -> str:
     """Makes a key in a new file that only its owner can read; the id of its public key."""
     record = record_of(file)
     if record.exists() and not file.exists():
-        raise LedgerError(f"{record} notes what an earlier key of this name has signed: give a new key another name")
+        raise LedgerError(f"{record} has the heads signed with an earlier key of this name: choose another name")
     key = Ed25519PrivateKey.generate()
     encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
     try:
@@ -214,7 +214,7 @@ def _check_apart(ledger: Signable, key_file: Path, where: Where) -> None:
 
 
 def _check_accepted(id_: str, anchors: Anchors, record: Anchors, repair: bool, new_ledger: bool) -> None:
-    """Refuses anchors to which nothing can be appended, or only if the caller accepts what is removed or begun."""
+    """Refuses anchors to which nothing can be appended, or only if the caller accepts a repair or a new ledger."""
     problems = [] if repair else [*_unfinished(anchors), *_unfinished(record)]
     if not new_ledger:
         others = _of_others([*anchors.entries, *record.entries], id_)
@@ -286,12 +286,12 @@ def check_consistency(anchors: Anchors, key: Ed25519PublicKey, earlier: Anchors 
 
 
 def _follow(anchors: Anchors, ledgers: Iterable[str], key: Ed25519PublicKey) -> tuple[list[str], list[Anchor]]:
-    """What is wrong with the anchors of some ledgers and with their order, and those that are signed."""
+    """The problems with the anchors of some ledgers and with their order, and the anchors that are signed."""
     own = _id(key)
     problems: list[str] = []
     signed: list[Anchor] = []
-    # For each ledger, what the next anchor may be linked to, by its hash: nothing or any anchor of version 1 at first,
-    # then only the last linked anchor.
+    # For each ledger, the anchors that the next may be linked to, by their hash. At first these are none, or any of
+    # version 1; then only the last linked anchor.
     links: dict[str, dict[str | None, Anchor | None]] = {ledger: {"": None} for ledger in ledgers}
     for anchor in anchors.entries:
         allowed, problem = links.get(anchor.ledger), ""
@@ -308,7 +308,7 @@ def _follow(anchors: Anchors, ledgers: Iterable[str], key: Ed25519PublicKey) -> 
             if anchor.previous not in allowed:
                 problem = "does not follow the head signed before it: one is missing or was moved"
             elif before and not anchor.extends(before):
-                problem = f"does not have event {before.seq} as it was signed before"
+                problem = f"has another event {before.seq} than the head signed before"
         else:
             signed.append(anchor)
             if "" in allowed:
@@ -323,7 +323,7 @@ def _follow(anchors: Anchors, ledgers: Iterable[str], key: Ed25519PublicKey) -> 
 def _compare(
     ledger: Signable, logs: Iterable[Anchors], key: Ed25519PublicKey, watched: Anchor | None = None
 ) -> tuple[HashTree, str, list[str]]:
-    """The tree over a ledger's events, with the path of an anchor's head; the head; and what is wrong with anchors."""
+    """The tree over a ledger's events, with the path of an anchor's head; the head; and the problems with anchors."""
     problems: list[str] = []
     by_event: dict[int, list[Anchor]] = {}
     for log in logs:

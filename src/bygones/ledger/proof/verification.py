@@ -1,5 +1,5 @@
-"""Whether the database is in order, the events are as they were recorded, and all else follows from them; or is made
-again from them.
+"""Checks that the database is in order, the events are unchanged, and all else follows from them; and rebuilds the rest
+from the events.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Verification(NamedTuple):
         events: how many events there are.
         agents: how many agents.
         head: the hash of the last event.
-        problems: what is wrong, one sentence each.
+        problems: one sentence each.
         decisions: how many decisions were made again, with the same result unless there is a problem.
-        unchecked: by its number, why a decision could not be made again, and was only compared with what was received
-            through it.
+        unchecked: by its number, why a decision could not be made again, and was only compared with the amounts
+            received through it.
     """
 
     events: int
@@ -60,7 +60,7 @@ class Verification(NamedTuple):
         return not self.problems
 
     def document(self, anchors: int = 0) -> Document:
-        """What was checked, `anchors` signed heads with it, or what is wrong."""
+        """The number of things checked, with `anchors` signed heads, or the problems."""
         if not self.ok:
             return Document(self.problems[0], self.problems[1:], "Verification")
         checked = [f"{number_of(self.events, 'event')} of {number_of(self.agents, 'agent')}"]
@@ -113,7 +113,7 @@ def verify(connection: sa.Connection, noted: str | None = None, *, decisions: bo
 
 def _compare(connection: sa.Connection, row: sa.Row[tuple[object, ...]], chain: Chain) -> list[str]:
     """Everything that is kept besides the events, against what follows from them."""
-    named = {"links": "links between events", "given": "records of what was given"}
+    named = {"links": "links between events", "given": "records of assignments"}
     problems = [f"the {named[table]} do not follow from the events" for table in derived.differ(connection)]
     revised = connection.execute(sa.select(schema.revised)).all()
     counts = {(event, since): (until, amount) for event, since, until, amount in revised}
@@ -175,7 +175,7 @@ class Chain:
             self._break(f"event {self.seq + 1} is missing")
         expected = digest(self.hash, event, details_text(event))
         if expected != stored and not self.broken:
-            self._break(f"event {event.seq} is not what was recorded: its hash does not match")
+            self._break(f"event {event.seq} has changed since it was recorded: its hash does not match")
         self.count, self.seq, self.hash = self.count + 1, event.seq, stored
         self.has_noted = self.has_noted or stored.hex() == self._noted
         self.latest = max(self.latest, event.recorded)
@@ -185,7 +185,7 @@ class Chain:
             if counted(event.amount) != event.amount:
                 self.beyond[event.seq] = (
                     f"event {event.seq} has an amount of {event.amount:g}, beyond {LARGEST:g}, and does not count: "
-                    "correct it to what it should have been"
+                    "correct it to the right amount"
                 )
         if event.kind in ("correction", "void"):
             self.beyond.pop(event.refers or 0, None)

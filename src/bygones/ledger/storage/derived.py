@@ -2,10 +2,10 @@
 
 - `links`: events that belong to others in another way than through `refers`.
 - `given`: the assignments of a decision, a plan or a planned turn.
-- `revised`: what counts, see `revisions`.
+- `revised`: voids and corrections, see `revisions`.
 - `agents` and the ledger's row: the standing, see `timeline`.
 
-New events are stored with their rows. Those of earlier versions had no data for what was given, only words: the words
+New events are stored with their rows. Events of earlier versions have no data about assignments, only words. The words
 are read here, once, when a ledger is migrated.
 """
 
@@ -141,31 +141,31 @@ def _in_parts(connection: sa.Connection) -> Iterator[list[Event]]:
 
 def _rows(connection: sa.Connection, events: Iterable[Event]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The rows of `links` and `given` that follow from events."""
-    found_links: list[dict[str, Any]] = []
-    found_given: list[dict[str, Any]] = []
+    new_links: list[dict[str, Any]] = []
+    new_given: list[dict[str, Any]] = []
     causes: dict[int, dict[str, Any]] = {}
     halves: dict[tuple[int, ...], int] = {}
     for event in events:
         if event.kind in DECISIONS:
             causes[event.seq] = event.details or {}
-        found_links += [{"event": event.seq, "kind": kind, "other": other} for kind, other in links_of(event)]
+        new_links += [{"event": event.seq, "kind": kind, "other": other} for kind, other in links_of(event)]
         swapped = tuple((event.details or {}).get("swapped", ())) if event.kind in RECEIVED else ()
         if swapped:
             # The first half that is recorded takes over the first turn.
             first = halves.setdefault(swapped, min([event.seq, *other_ends(connection, "swaps", swapped[0])]))
             taken = swapped[0] if event.seq == first else swapped[1]
-            found_links.append({"event": event.seq, "kind": "takes", "other": taken})
+            new_links.append({"event": event.seq, "kind": "takes", "other": taken})
         is_turn = event.kind == "planned" or (event.kind == "received" and event.details is not None)
         cause = None
         if is_turn and event.refers is not None:
             if event.refers not in causes:
                 causes[event.refers] = rows.details_of(connection, event.refers)
             cause = causes[event.refers]
-        found_given += [
+        new_given += [
             {"event": event.seq, "position": position, **each._asdict()}
             for position, each in enumerate(given_by(event, cause))
         ]
-    return found_links, found_given
+    return new_links, new_given
 
 
 def _in_words(details: Mapping[str, Any]) -> Iterator[Given]:
@@ -182,7 +182,7 @@ def _counted(details: Mapping[str, Any]) -> Problem | None:
 
 
 def _told(request: Problem | None, agent: str, words: str, utility: float) -> Iterator[Given]:
-    """What one agent was given, of which an earlier version stored the utility and words."""
+    """The assignments of one agent, of which an earlier version stored the utility and words."""
     if isinstance(request, Assign):
         items, mine = _items_in(words, request.item_names), request.worth.get(agent, {})
         total = sum(mine.get(item, 0.0) for item in items)
@@ -198,15 +198,14 @@ def _told(request: Problem | None, agent: str, words: str, utility: float) -> It
 
 def _items_in(words: str, items: Sequence[str]) -> list[str]:
     """The items of which earlier versions wrote `a`, `a and b` or `a, b and c`; names may contain commas and `and`."""
-    left, found = words, list[str]()
+    left, mentioned = words, list[str]()
     while left:
-        item = max((item for item in items if _begins(left, item)), key=len, default=None)
+        item = max(
+            (item for item in items if left == item or left.startswith((f"{item}, ", f"{item} and "))),
+            key=len, default=None,
+        )  # fmt: skip
         if item is None:
-            return found
-        found.append(item)
+            return mentioned
+        mentioned.append(item)
         left = left[len(item) :].removeprefix(", ").removeprefix(" and ")
-    return found
-
-
-def _begins(words: str, item: str) -> bool:
-    return words == item or words.startswith((f"{item}, ", f"{item} and "))
+    return mentioned

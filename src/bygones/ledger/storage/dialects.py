@@ -4,8 +4,8 @@
 PostgreSQL the database's user is named as well (`ana as desk`), which nobody else can claim to be where the database
 asks for passwords. Elsewhere an author is a note, not a proof.
 
-**Rows.** A driver sends a statement with many rows to PostgreSQL once for each row, and the server carries out each by
-itself. There the rows go as one array per column in a single statement. SQLite, in this process, gains nothing by it.
+**Rows.** A driver sends a statement with many rows to PostgreSQL once for each row, and the server runs each by itself.
+There the rows go as one array per column in a single statement. SQLite, in this process, gains nothing by it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MANY = 5_000
 
 
 def author_of(given: str | None) -> str:
-    """The author of what is recorded from here on; empty if nothing is known."""
+    """The author of new events; empty if no name is known."""
     author = given if given is not None else os.environ.get(VARIABLE, "")
     try:
         return check_text("author", author) or check_text("author", getpass.getuser())

@@ -33,9 +33,9 @@ def draw_for_date(connection: sa.Connection, at: int, zone: str) -> Draw:
     """The draw of a date that is planned: the one with which that day was first planned, or else the next."""
     name = day(at, zone)
     first = _first_planned(connection, at, zone)
-    found = next_draw(connection) if first is None else _revealed(connection, first)
-    assert found is not None  # what was planned revealed its seed
-    return found._replace(day=name)
+    draw = next_draw(connection) if first is None else _revealed(connection, first)
+    assert draw is not None  # a plan reveals its seed
+    return draw._replace(day=name)
 
 
 def next_number(connection: sa.Connection, head: int | None = None) -> int:
@@ -59,7 +59,7 @@ def publish(connection: sa.Connection, event: int) -> dict[str, Any]:
 
 
 def is_published(connection: sa.Connection) -> bool:
-    """Whether some event has committed to what is drawn next."""
+    """Whether some event has committed to the next draw."""
     row = connection.execute(sa.select(schema.draws)).one()
     return row.event is not None or row.pending is not None
 
@@ -67,13 +67,13 @@ def is_published(connection: sa.Connection) -> bool:
 def reveal(connection: sa.Connection, draw: Draw, event: int) -> dict[str, Any]:
     """The details of a decision about its draw; the last of a chain publishes the next chain."""
     row = connection.execute(sa.select(schema.draws)).one()
-    told: dict[str, Any] = {"number": draw.number, "seed": draw.seed}
+    details: dict[str, Any] = {"number": draw.number, "seed": draw.seed}
     if draw.number == 0 and row.event is None:
-        return told | publish(connection, event)
+        return details | publish(connection, event)
     if draw.number == row.before + LENGTH:
         connection.execute(schema.draws.update().values(seed=secrets.token_hex(32), before=draw.number))
-        return told | publish(connection, event)
-    return told
+        return details | publish(connection, event)
+    return details
 
 
 def published_in(connection: sa.Connection, number: int | None) -> int | None:
@@ -84,7 +84,7 @@ def published_in(connection: sa.Connection, number: int | None) -> int | None:
     if number == 0 or number > row.before:
         event = row.committed if number == 0 else row.event
         if event is None:
-            raise ValueError(f"the table draws does not say which event published draw {number}: restore a backup")
+            raise ValueError(f"the table draws lacks the event that published draw {number}: restore a backup")
         return int(event)
     # An earlier chain was published with the last draw of the one before it, or where the ledger began.
     first = (number - 1) // LENGTH * LENGTH

@@ -41,7 +41,7 @@ def fingerprint(asked: list[Any]) -> str:
 
 
 def number(amount: float) -> float | str:
-    """An amount for a fingerprint, 6 being the same as 6.0; what is no number is refused later."""
+    """An amount for a fingerprint, where 6 is the same as 6.0; values that are no numbers are refused later."""
     try:
         value = float(amount)
     except (TypeError, ValueError, OverflowError):
@@ -63,17 +63,17 @@ def events_of(connection: sa.Connection, key: str) -> list[Event]:
 
 def recorded(connection: sa.Connection, key: str, content: str) -> list[Event]:
     """The events recorded with this key, if it was for the same content; empty if it was not used yet."""
-    found = events_of(connection, key)
-    for event in found:
+    events = events_of(connection, key)
+    for event in events:
         if event.key == key and _batch(event).get("content") != content:
             raise _differs(event)
-    return found
+    return events
 
 
 def recorded_entries(
     connection: sa.Connection, entries: Sequence[Entry], instant_of: Callable[[When, str], int]
 ) -> dict[str, Event]:
-    """By key, the events of entries that have keys of their own; refused where it was something else."""
+    """By key, the events of entries that have keys; refused where the key was used for another entry."""
     wanted: dict[str, Entry] = {}
     for entry in entries:
         if entry.key is None:
@@ -82,16 +82,16 @@ def recorded_entries(
         if key in wanted:
             raise ValueError(f"key must be used only once, got {key!r} twice")
         wanted[key] = entry
-    found: dict[str, Event] = {}
+    earlier: dict[str, Event] = {}
     for some in dialects.parts(wanted):
-        found |= {str(event.key): event for event in rows.load_events(connection, schema.events.c.key.in_(some))}
-    for key, event in found.items():
+        earlier |= {str(event.key): event for event in rows.load_events(connection, schema.events.c.key.in_(some))}
+    for key, event in earlier.items():
         entry = wanted[key]
         asked = (check_text("agent", entry.agent), entry.amount, check_text("note", entry.note))
         same = asked == (event.agent, event.amount, event.note) and event.kind == "received"
         if not same or (entry.at is not None and instant_of(entry.at, "at") != event.time):
             raise _differs(event)
-    return found
+    return earlier
 
 
 def together_with(events: Sequence[Event]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """How the tables of an older version become those of this one, in one transaction.
 
-Events keep their bytes, which hashes cover. What this version keeps in tables of its own is derived from them.
+Events keep their bytes, which hashes cover. The other tables of this version are derived from them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def from_version_1(connection: sa.Connection) -> None:
 
 
 def from_version_2(connection: sa.Connection) -> None:
-    """Links, what counts and what was given are tables; counters are states of memories; seeds are a chain."""
+    """Links, revisions and assignments are tables; counters are states of memories; seeds are a chain."""
     old = connection.execute(sa.text("SELECT seed, event FROM draws")).one()
     connection.execute(sa.text("DROP TABLE draws"))
     connection.execute(sa.text("DROP TABLE IF EXISTS voids"))

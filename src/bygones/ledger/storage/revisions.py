@@ -4,11 +4,11 @@ An event lapses when a later event of kind `void` names it; a void of that void 
 lapses with it: the amounts received through a decision, and the corrections of an amount. A correction sets an amount
 from there on. If there are several, the last that is not void counts.
 
-A decision that was made again in place of another is a *version* of it, and so are all plans for one instant. Of the
-versions of one decision only the last that is not void is in effect, whatever was made void or put back in between.
+A decision that was made again in place of another is a *version* of it, and so are all plans for one instant. Only the
+last version that is not void is in effect, no matter which versions were made void or put back in between.
 
 The table `revised` holds all of this as intervals of event numbers: between two events another counted with some
-amount, or not at all. So it can also be asked what counted before some event. It follows from the events; `verify`
+amount, or not at all. So the state before any event can be read, too. The table follows from the events; `verify`
 makes it again.
 """
 
@@ -32,7 +32,7 @@ RESTING = (*RECEIVED, "correction")
 
 
 class Related(NamedTuple):
-    """What an event has to do with others: which one it refers to, what it corrects that to, what it replaces."""
+    """The links of an event to others: the one it refers to, the amount it corrects that to, the one it replaces."""
 
     seq: int
     kind: str
@@ -69,7 +69,7 @@ def _open_at(table: sa.FromClause, head: int | None) -> list[sa.ColumnElement[bo
 
 
 def amounts_of(connection: sa.Connection, seqs: Collection[int]) -> dict[int, float]:
-    """What those of these events count with that are in effect and whose amounts were corrected."""
+    """The amounts of the corrected events among these, if they are in effect."""
     table = schema.revised
     query = sa.select(table.c.event, table.c.amount).where(table.c.amount.is_not(None), table.c.until.is_(None))
     return {row.event: row.amount for row in dialects.select_many(connection, query, table.c.event, seqs)}
@@ -90,7 +90,7 @@ def other_version(connection: sa.Connection, seq: int) -> int | None:
 
 
 def refresh(connection: sa.Connection, seqs: Sequence[int]) -> list[sa.Row[Any]]:
-    """Notes what events, just recorded, change of what counts; the events that they concern."""
+    """Saves the revisions that follow from new events; the events whose amounts or effect they change."""
     related = _related(connection, seqs)
     table, first = schema.revised, seqs[0]
     query = sa.select(table.c.event, table.c.since, table.c.until)
@@ -109,7 +109,7 @@ def refresh(connection: sa.Connection, seqs: Sequence[int]) -> list[sa.Row[Any]]
 
 
 def all_revisions(connection: sa.Connection) -> Revisions:
-    """What counts of the whole ledger, from the events alone."""
+    """All revisions of the ledger, from the events alone."""
     table = schema.events
     changing = table.c.kind.in_(("void", "correction", "plan"))
     seqs = connection.execute(sa.select(table.c.seq).where(changing)).scalars().all()
@@ -133,14 +133,14 @@ def _insert(connection: sa.Connection, changes: Revisions) -> None:
 
 
 def revisions(events: Iterable[Related]) -> Revisions:
-    """What counts and since when, from events that have to do with each other."""
+    """The revisions that follow from related events."""
     known = {event.seq: event for event in sorted(events)}
     resting = defaultdict[int, list[int]](list)
     versions = defaultdict[tuple[str, int], list[int]](list)
     corrections = defaultdict[int, dict[int, float]](dict)
     voided: set[int] = set()
     revised_since: dict[int, int] = {}
-    found: Revisions = {}
+    intervals: Revisions = {}
 
     def is_lapsed(seq: int) -> bool:
         event = known[seq]
@@ -153,17 +153,17 @@ def revisions(events: Iterable[Related]) -> Revisions:
         return standing[-1] if standing else None
 
     def look(seq: int, at: int) -> None:
-        """Notes whether an event counts and with what amount, as of another, and what rests on it."""
+        """Notes whether and with which amount an event counts from event `at` on, and the same for the events on it."""
         is_void = is_lapsed(seq)
         amount = None if is_void else corrected(seq)
         is_revised = is_void or amount is not None
         since = revised_since.get(seq)
-        if since is not None and not (is_revised and found[seq, since][1] == amount):
-            found[seq, since] = at, found[seq, since][1]
+        if since is not None and not (is_revised and intervals[seq, since][1] == amount):
+            intervals[seq, since] = at, intervals[seq, since][1]
             del revised_since[seq]
         if is_revised and seq not in revised_since:
             revised_since[seq] = at
-            found[seq, at] = None, amount
+            intervals[seq, at] = None, amount
         for each in resting[seq]:
             look(each, at)
 
@@ -191,7 +191,7 @@ def revisions(events: Iterable[Related]) -> Revisions:
             continue
         for each in versions.get(_slot(about), [about.seq]):
             look(each, seq)
-    return found
+    return intervals
 
 
 def _corrected_to(correction: Related, now: float, recorded: float) -> float:
@@ -203,26 +203,26 @@ def _corrected_to(correction: Related, now: float, recorded: float) -> float:
 
 
 def _slot(event: Related) -> tuple[str, int]:
-    """What versions of one decision have in common: the decision made first, or the instant of a plan."""
+    """The key of all versions of one decision: the decision made first, or the instant of a plan."""
     if event.kind == "plan":
         return "plan", event.time
     return event.kind, event.origin or event.seq
 
 
 def _related(connection: sa.Connection, seqs: Collection[int]) -> list[Related]:
-    """Everything on which it depends whether what these events are about counts, and what rests on that."""
+    """All events that decide whether the events that these refer to count, and the events that rest on them."""
     about = set(seqs)
-    for _ in range(2):  # of a void of a void, what that one made void
+    for _ in range(2):  # from a void of a void to the event that the first made void
         about |= _targets(connection, about, ("void",))
     about |= _targets(connection, about, ("correction",))
     about |= _versions(connection, about)
     known = about | _referring(connection, about, RESTING)
     known |= _referring(connection, known, ("correction",))
     above = set(known)
-    for _ in range(2):  # of a correction, what was received, and of that the decision
+    for _ in range(2):  # from a correction to the amount, and from the amount to the decision
         above = _targets(connection, above, RESTING)
         known |= above | _versions(connection, above)
-    for _ in range(2):  # what makes them void, and what takes that back
+    for _ in range(2):  # the voids of these events, and the voids of those
         known |= _referring(connection, known, ("void",))
     return list(_load(connection, known))
 
@@ -243,9 +243,9 @@ def _referring(connection: sa.Connection, seqs: Collection[int], kinds: Sequence
 def _versions(connection: sa.Connection, seqs: Collection[int]) -> set[int]:
     """All versions of those among these events that are decisions or plans, themselves included."""
     table, links = schema.events, schema.links
-    origins = _select(
-        connection, sa.select(links.c.other).where(links.c.kind == "redecides", _is("decision")), links.c.event, seqs
-    )
+    of_decision = sa.exists().where(table.c.seq == links.c.event, table.c.kind == "decision")
+    redecided = sa.select(links.c.other).where(links.c.kind == "redecides", of_decision)
+    origins = _select(connection, redecided, links.c.event, seqs)
     first = {
         *_select(connection, sa.select(table.c.seq).where(table.c.kind == "decision"), table.c.seq, seqs),
         *origins,
@@ -254,12 +254,6 @@ def _versions(connection: sa.Connection, seqs: Collection[int]) -> set[int]:
     times = _select(connection, sa.select(table.c.time).where(table.c.kind == "plan"), table.c.seq, seqs)
     plans = _select(connection, sa.select(table.c.seq).where(table.c.kind == "plan"), table.c.time, times)
     return {*first, *again, *plans}
-
-
-def _is(kind: str) -> sa.ColumnElement[bool]:
-    """Whether the event of a link is of this kind."""
-    table, links = schema.events, schema.links
-    return sa.exists().where(table.c.seq == links.c.event, table.c.kind == kind)
 
 
 def _load(connection: sa.Connection, seqs: Collection[int]) -> Iterator[Related]:

@@ -1,13 +1,13 @@
-"""A ledger in one SQLite file: durable, read while it is written, and nothing but that file at rest.
+"""A ledger in one SQLite file: durable, read while it is written, and no other file when it is closed.
 
 SQLite appends commits to a second file (`-wal`), which it syncs before a commit returns, and readers go on reading the
 moment at which they began. So reading never blocks writing. The last to close the ledger moves the
 commits into the file and removes `-wal` and `-shm`; after a crash, the next to open it does.
 
 On a network file system, where this does not work between machines, the ledger has a rollback journal instead, which is
-as durable; there readers and writers wait for each other. A file in a folder that cannot be written is read as it is.
+as durable; there readers and writers wait for each other. In a folder that cannot be written, a file is read alone.
 
-SQLite stores anything in any column, so a file may hold anything: what is read from a column is checked.
+SQLite stores anything in any column, so a file may hold anything: every cell is checked when it is read.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def checkpoint(connection: sqlite3.Connection, path: Path) -> None:
     TRUNCATE holds the write lock all the time: nobody writes during a checkpoint.
     """
     try:
-        is_long = beside(path, "-wal").stat().st_size > LONG
+        is_long = companion(path, "-wal").stat().st_size > LONG
     except FileNotFoundError:
         return
     if is_long:
@@ -99,16 +99,16 @@ def checkpoint(connection: sqlite3.Connection, path: Path) -> None:
 
 def is_sealed(path: Path) -> bool:
     """Whether a file at rest is in a folder where nothing can be written, not even for reading it."""
-    return path.is_file() and not os.access(path.resolve().parent, os.W_OK) and not beside(path, "-wal").exists()
+    return path.is_file() and not os.access(path.resolve().parent, os.W_OK) and not companion(path, "-wal").exists()
 
 
 def stamp(path: Path) -> tuple[int, int, bool]:
     """Differs once a sealed file has been written by a process with the rights."""
-    found = path.stat()
-    return found.st_mtime_ns, found.st_size, beside(path, "-wal").exists()
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size, companion(path, "-wal").exists()
 
 
-def beside(path: Path, ending: str) -> Path:
+def companion(path: Path, ending: str) -> Path:
     """The file that SQLite keeps next to a database's, such as its `-wal`."""
     return path.with_name(path.name + ending)
 
@@ -165,9 +165,9 @@ def faults(connection: sqlite3.Connection) -> Iterator[str]:
     for (table,) in tables.fetchall():
         for _, column, declared, required, *_ in connection.execute(f'PRAGMA table_info("{table}")').fetchall():
             stored = next((stored for part, stored in _STORED.items() if part in declared), "")
-            found = connection.execute(
+            cell = connection.execute(
                 f'SELECT rowid, typeof("{column}") FROM "{table}" NOT INDEXED WHERE typeof("{column}") NOT IN (?, ?)',
                 (stored, stored if required else "null"),
             ).fetchone()
-            if stored and found is not None:
-                yield f"{column} in row {found[0]} of {table} is {found[1]} instead of {stored}"
+            if stored and cell is not None:
+                yield f"{column} in row {cell[0]} of {table} is {cell[1]} instead of {stored}"

@@ -82,25 +82,25 @@ class Store:
         self._choose_journal()
 
     def check(self) -> None:
-        """Refuses what is not a ledger, is damaged, or is of a newer version; brings an older version up to date."""
+        """Refuses a target that is not a ledger, is damaged, or is of a newer version; migrates an older version."""
         if self.is_sqlite and not self.path.exists():
             raise LedgerError(f"{self.name} does not exist: create a ledger with `bygones ledger new`")
         if self.is_sqlite and sqlite_files.is_sealed(self.path):
             self._seal()
         with self.transaction("DEFERRED") as connection:
-            found = schema.version(connection)
-        if found is None:
+            version = schema.version(connection)
+        if version is None:
             raise LedgerError(f"{self.name} is not a ledger: create one with `bygones ledger new`")
-        if found > schema.VERSION:
+        if version > schema.VERSION:
             raise LedgerError(
-                f"{self.name} was written by a newer bygones (tables of version {found}, this one reads version "
+                f"{self.name} was written by a newer bygones (tables of version {version}, this one reads version "
                 f"{schema.VERSION}): upgrade bygones"
             )
-        if not all(step in migrations.MIGRATIONS for step in range(found, schema.VERSION)):
+        if not all(step in migrations.MIGRATIONS for step in range(version, schema.VERSION)):
             raise LedgerError(
-                f"{self.name} has tables of version {found}, which cannot be migrated to version {schema.VERSION}"
+                f"{self.name} has tables of version {version}, which cannot be migrated to version {schema.VERSION}"
             )
-        if found < schema.VERSION:
+        if version < schema.VERSION:
             with self.transaction("IMMEDIATE", foreign_keys=False) as connection:
                 if not self.is_sqlite:
                     connection.execute(sa.text("LOCK TABLE schema_version IN ACCESS EXCLUSIVE MODE"))
@@ -152,7 +152,7 @@ class Store:
     @contextmanager
     def transaction(self, mode: Mode, *, foreign_keys: bool = True) -> Iterator[sa.Connection]:
         """One transaction, which on SQLite begins with the write lock if it is to write (`IMMEDIATE`)."""
-        # A PostgreSQL writer must see what was committed while it waited for the lock, a reader one moment only.
+        # A PostgreSQL writer must see commits made while it waited for the lock, a reader one moment only.
         level = {"DEFERRED": "REPEATABLE READ", "IMMEDIATE": "READ COMMITTED"}[mode]
         options: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": level}
         try:

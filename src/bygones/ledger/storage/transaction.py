@@ -1,8 +1,8 @@
 """One writing transaction, and how a command records: everything of it or nothing, and with a key once only.
 
-An action checks what it is asked and appends events. `finish` saves them together with all that follows from them:
-links, assignments, revisions, the snapshot of each agent, and the head of the chain. An action may finish more
-than once, to read what it has recorded so far.
+An action checks its arguments and appends events. `finish` saves them together with all that follows from them: links,
+assignments, revisions, the snapshot of each agent, and the head of the chain. An action may finish more than once, to
+read its own events.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FURTHEST = 366 * 86400 * SECOND
 """Nothing is recorded more than a year ahead, which would be a typing error."""
 
 SKEW = 300 * SECOND
-"""What was received can be this far ahead of the clock, since clocks differ; further ahead, nothing has been."""
+"""Amounts can be received this far ahead of the clock, since clocks differ."""
 
 
 REVISING = ("void", "correction", "plan")
@@ -38,7 +38,7 @@ REVISING = ("void", "correction", "plan")
 
 
 class ImpossibleError(ValueError):
-    """What would be in effect makes no sense; the message gives the reason."""
+    """The events in effect would make no sense; the message gives the reason."""
 
 
 def begin(connection: sa.Connection, rules: Rules, began: When | None, author: str = "") -> None:
@@ -236,7 +236,7 @@ class Transaction:
         return f"{name!r} would be {state} at {when} and could not {row.kind} then; void event {row.seq} first"
 
     def _settle(self) -> None:
-        """Adds the events whose time has come to the snapshot, and records the starts of those who have joined."""
+        """Adds events that are no longer ahead to the snapshot, and records the starts of agents who have joined."""
         table = schema.events
         waited = sa.select(table.c.agent).where(table.c.time > self.settled, table.c.time <= self.recorded).distinct()
         concerned = self.connection.execute(waited).scalars().all()
@@ -259,11 +259,11 @@ class Transaction:
         self.finish()
 
     def check_units(self, before: RuleBook) -> None:
-        """Refuses what would leave the memory in two units, by the rules before the transaction and now.
+        """Refuses to leave the memory in two units, by the rules before the transaction and now.
 
-        Under normalised reports a decision records multiples of what each agent usually reports, otherwise the needs
-        themselves. Added up in one memory, 8 hours would count eight times an ordinary day. So from the first that was
-        received on, `reports` must stay as it is.
+        Under normalised reports a decision records multiples of each agent's usual report, otherwise the needs
+        themselves. Added up in one memory, 8 hours would count eight times an ordinary day. So from the first
+        amount on, `reports` must not change.
         """
         if len({rules.reports for book in (before, self.book) for rules in book.history}) == 1:
             return
@@ -272,9 +272,9 @@ class Transaction:
         first = self.connection.execute(counts).scalar()
         if first is not None and len(before.reports_since(first) | self.book.reports_since(first)) > 1:
             raise ValueError(
-                "reports cannot change once something was received or is planned, since what is remembered would be "
-                "in two units, needs as they were reported and multiples of what each agent usually reports: make a "
-                "new ledger (bygones ledger new --reports), or make void what was received and planned before"
+                "reports cannot change once an amount was received or is planned, since recent totals would be in two "
+                "units, needs as reported and multiples of each agent's usual report: make a new ledger (bygones "
+                "ledger new --reports), or make the earlier amounts void"
             )
 
 
@@ -311,7 +311,7 @@ class Recorder(NamedTuple):
 
         Args:
             key: chosen by the caller; without one it is done in any case.
-            asked: what is asked for, by the rules, which know the time zone: its name, its time or None, and the rest.
+            asked: the request, given the rules, which know the time zone: its name, its time or None, and the rest.
             act: does it; its answer.
             read: the same answer, from the events; by default the first of them.
         """
@@ -332,7 +332,7 @@ class Recorder(NamedTuple):
 
 
 def _with(answer: T, marked: Event | None) -> T:
-    """An answer that consists of events, as it is read again: with the key that one of them is marked with."""
+    """An answer made of events, in the form in which it is read again: with the key on the event that is marked."""
     if isinstance(answer, list):
         return [_with(each, marked) for each in answer]  # type: ignore[return-value]
     is_marked = isinstance(answer, Event) and marked is not None and answer.seq == marked.seq
@@ -340,5 +340,5 @@ def _with(answer: T, marked: Event | None) -> T:
 
 
 def _as_stored(details: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Details as they are read again: in the order of their names, of the types that JSON has."""
+    """Details in the form in which they are read again: in the order of their names, of the types that JSON has."""
     return None if details is None else load_details(canonical(details))
