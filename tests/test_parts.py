@@ -37,7 +37,6 @@ NEEDED = {
     "bygones.paper.run": "learn,report",
     "bygones.pytrees": "learn",
     "bygones.report.figures.": "report",
-    "bygones.report.leaderboard.": "learn,report",
     "bygones.report.page": "report",
     "bygones.report.paper.": "report",
 }

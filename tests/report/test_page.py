@@ -3,6 +3,7 @@
 import base64
 import gzip
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -171,6 +172,14 @@ def test_text_can_be_read_on_its_ground(theme):
         for text in ("ink", "muted", "link", "holds", "fails"):
             assert contrast(theme[text], theme[ground]) >= 4.5, (text, ground)
         assert contrast(theme["line"], theme[ground]) >= 3.0
+
+
+def test_the_colours_of_charts_can_be_seen_and_told_apart_in_the_dark():
+    colours = [p.BY_NIGHT.get(colour, colour) for colour in p.PALETTE]
+    for colour in colours:
+        assert min(contrast(colour, p.DARK[ground]) for ground in ("paper", "panel")) >= 3.0
+    channels = [[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in colours]
+    assert min(math.dist(*pair) for pair in itertools.combinations(channels, 2)) >= 60
 
 
 def test_labels_for_plotly_are_text():

@@ -53,7 +53,7 @@ DARK = {"paper": "#14181D", "panel": "#1D232A", "ink": "#E7EBEF", "muted": "#A3A
         "link": "#7CC4F2", "holds": "#4CCBA3", "fails": "#FF9A62", "line": "#8B95A1", "bar": "#3D9BD9"}  # fmt: skip
 """The colours of the dark page."""
 
-BY_NIGHT = {"#000000": "#FFFFFF", INK: DARK["ink"], "#0072B2": "#3D9BD9", MUTED: DARK["line"]}
+BY_NIGHT = {"#000000": "#FFFFFF", INK: DARK["ink"], MUTED: DARK["line"]}
 """Colours of the palette that are too dark for the dark page, and their replacements there."""
 
 
