@@ -133,9 +133,9 @@ def _row(cell: Cell) -> list[TableCell]:
     memory = cell.memory if players.uses_memory(cell.player) else "not used"
     reach = None if math.isinf(high) else (high - low) / 2
     share = None if cell.share is None else Share(cell.share)
-    scores, gini = [cell.mean, reach, cell.worst_off], None if cell.gini is None else round(cell.gini, 4)
+    gini = None if cell.gini is None else round(cell.gini, 4)
     # Further digits of a score are rounding errors.
-    mean, reach, worst_off = (None if score is None else round(score, 6) for score in scores)
+    mean, reach, worst_off = (None if score is None else round(score, 6) for score in (cell.mean, reach, cell.worst_off))
     return [cell.world, cell.player, memory, cell.actions, mean, reach, share, gini, worst_off, round(cell.seconds, 1)]
 
 
