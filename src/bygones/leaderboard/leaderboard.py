@@ -86,7 +86,7 @@ class Leaderboard(Answer):
         about = f"{next(iter(self.board)).welfare.capitalize()} welfare, {steps:,} steps of learning"
         best = Table(f"{about}, {counted(seeds, 'seed')}", COLUMNS, [_row(cell) for cell in best_by_player(self.cells)])
         pairs = sorted(verdicts(self.cells), key=lambda pair: -pair.gain)
-        rules = Table("", ["rule", "what it does"], [[name, rule.about] for name, rule in RULES.items()])
+        rules = Table("", ["rule", "description"], [[name, rule.about] for name, rule in RULES.items()])
         everything = Table("Every player with every memory", COLUMNS, [_row(cell) for cell in self.cells], most=SHOWN)
         return Document(
             headline(self.cells),
@@ -135,7 +135,9 @@ def _row(cell: Cell) -> list[TableCell]:
     share = None if cell.share is None else Share(cell.share)
     gini = None if cell.gini is None else round(cell.gini, 4)
     # Further digits of a score are rounding errors.
-    mean, reach, worst_off = (None if score is None else round(score, 6) for score in (cell.mean, reach, cell.worst_off))
+    mean, reach, worst_off = (
+        None if score is None else round(score, 6) for score in (cell.mean, reach, cell.worst_off)
+    )
     return [cell.world, cell.player, memory, cell.actions, mean, reach, share, gini, worst_off, round(cell.seconds, 1)]
 
 

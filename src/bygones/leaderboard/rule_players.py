@@ -1,7 +1,7 @@
 """Rules that need no training, as policies: they see what policies see, and are evaluated in the same way.
 
-A rule is called as `evaluate` calls any policy, with the observations of all episodes. What it remembers of an episode
-is passed back to it, as to a recurrent policy.
+A rule is called as `evaluate` calls any policy, with the observations of all episodes. Its memory of an episode is
+passed back to it, as to a recurrent policy.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOT_GOING = "agents do not go or stay"
 
 
 class Rule(NamedTuple):
-    """A rule by what it is made of."""
+    """A rule: its description, where it applies, and how to make it."""
 
     about: str
     uses_memory: bool
@@ -40,7 +40,7 @@ class Rule(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a rule remembers of its episodes, one row each."""
+    """A rule's memory of its episodes, one row each."""
 
     step: int
     memory: Any

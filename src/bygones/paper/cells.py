@@ -65,7 +65,7 @@ class Cells:
     results: Results
     """Runs of one observation scale that follow the protocol, except in the settings that some claims vary."""
     protocol: dict[str, Any]
-    """The protocol's values of those settings, as far as they are fixed."""
+    """The protocol's values of those settings that are fixed."""
     scale: str = "none"
     alike: Results | None = None
     """Runs of other observation scales that observe the same, so the scale makes no difference."""

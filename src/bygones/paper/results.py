@@ -6,7 +6,7 @@ losing old files, is `bygones.paper.columns`.
 
 A batch is one file. It is written under another name and renamed once it is complete and on disk, so after a power cut
 or a `kill -9` a batch is either there or not. One process at a time writes to a folder; a second one is refused. Files
-carry checksums, and the names of runs are computed again on reading, so damage is reported instead of read.
+have checksums, and the names of runs are computed again on reading, so damage is reported instead of read.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class PageCell(NamedTuple):
     """A cell of a table on a page.
 
     Attributes:
-        text: what it shows.
+        text: its content.
         value: the number or text by which rows are sorted; None if there is none.
         classes: how it looks.
         share: the length of a bar in percent; None if it is none.

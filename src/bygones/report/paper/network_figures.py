@@ -46,7 +46,7 @@ def shown(results: Results, observation_scale: str | None = None) -> Results:
 
 
 def scale_in_words(runs: Results) -> str:
-    """What the networks of the figure see of the memory."""
+    """The networks' observation of the memory."""
     (scale,) = runs.distinct("observation_scale")
     divisors = runs.where(policy="symmetric").distinct("fixed_scale")
     return f"memory divided by {divisors[0]:g}" if scale == "fixed" else SCALES[scale]

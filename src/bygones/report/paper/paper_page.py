@@ -141,7 +141,7 @@ def _finished(main: Results) -> list[Block]:
     tables = tables_of_worth(main)
     intro = (
         "The paper measures a policy in the last tenth of its training, while it still learns and samples its actions. "
-        "A finished policy can go on sampling, or be greedy and take the most probable action at every step. Each cell "
+        "A finished policy can go on sampling, or be greedy and always take the likeliest action. Each cell "
         "has the three values in that order. The last rows are rules that need no training, and the best possible."
     )
     return [intro, *tables] if tables else []

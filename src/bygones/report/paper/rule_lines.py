@@ -49,7 +49,7 @@ def against_horizon(axes: Axes, run: Settings, horizons: Sequence[int], metric: 
 
 
 def across(axes: Axes, run: Settings, metric: str) -> None:
-    """Draws a level line per rule, at what it reaches without any steps of training."""
+    """Draws a level line per rule, at the value that it reaches without training."""
     for rule in RULE_LOOK:
         (value,) = rule_values(rule, run, [run.horizon], metric)
         axes.axhline(value, gid=rule, **{**_LINE, "linewidth": 0.6})

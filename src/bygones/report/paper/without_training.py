@@ -21,7 +21,7 @@ _SIZES = PROBLEM[1:-1]
 
 
 def without_training(sets: Mapping[str, Results]) -> list[Block]:
-    """A sentence for each welfare function, and a table of what rules and trained policies reach with each memory."""
+    """A sentence for each welfare function, and a table of rules and trained policies with each memory."""
     problems = problems_of(sets)
     sentences = [sentence(runs) for runs in problems.values()]
     tables = [Table(_caption(runs), columns(runs), rows(runs)) for runs in problems.values()]
@@ -58,7 +58,7 @@ def columns(runs: Results) -> list[str]:
 
 
 def rows(runs: Results) -> list[list[str]]:
-    """What each memory reaches at the longest horizon, trained with each network and with the rules.
+    """The welfare of each memory at the longest horizon, trained with each network and with the rules.
 
     A median is over the paper's number of seeds, so cells with more of them do not count for more.
     """

@@ -1,4 +1,4 @@
-"""Tables of what finished policies are worth, and of two networks side by side, for the report and docs/claims.md."""
+"""Tables of the worth of finished policies, and of two networks side by side, for the report and docs/claims.md."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ SYMMETRIC = "symmetric"
 
 
 def tables_of_worth(results: Results) -> list[Table]:
-    """For each welfare function and metric: what each memory is worth at the longest horizon, measured in three ways.
+    """For each welfare function and metric: the worth of each memory at the longest horizon, measured in three ways.
 
-    A row is a network and what it sees of the memory. The last rows are rules that need no training, and the best
+    A row is a network and its observation of the memory. The last rows are rules that need no training, and the best
     possible.
     """
     cells = [one for one in measured(results, aggregation="additive") if len(one.seeds("sampled", "gini"))]
@@ -62,7 +62,7 @@ def tables_of_networks(results: Results) -> list[Table]:
 
 
 def network_name(one: CellWorth) -> str:
-    """A network and what it sees of the memory, in words."""
+    """A network and its observation of the memory, in words."""
     run = one.run
     seen = SCALES[run.observation_scale]
     if run.observation_scale == "fixed":
