@@ -7,7 +7,6 @@ the grid is measured in all three ways, for the paper's network and for the symm
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,7 +15,6 @@ import numpy as np
 
 from bygones._arrays import Floats
 from bygones.learn.settings import Settings
-from bygones.paper.columns import SETTINGS
 from bygones.paper.grid import GAMMAS, in_order, paper_weight
 from bygones.paper.judging import PROTOCOL
 from bygones.paper.optimum import for_settings
@@ -110,14 +108,7 @@ def measured(results: Results, **cell: Any) -> list[CellWorth]:
 
 def _cells(results: Results, cell: dict[str, Any]) -> Iterator[CellWorth]:
     follow = results.where(**{name: value for name, value in PROTOCOL.items() if name not in NETWORK} | cell)
-    table = follow.table.filter(np.isnan(follow["stopped_at"].astype(float)))
-    places: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-    columns = [table.column(name).to_pylist() for name in SETTINGS if name not in ("seed", "hidden")]
-    for place, values in enumerate(zip(*columns, strict=True)):
-        places[values].append(place)
-    for some in places.values():
-        runs = Results(table.take(some))
-        run = Results(runs.table.slice(0, 1)).settings()[0]
+    for run, runs in follow.finished().cells():
         if run.weight == paper_weight(run.welfare, run.aggregation):
             yield CellWorth(run, runs)
 

@@ -168,6 +168,20 @@ class Results(Answer):
             keep = matches if keep is None else pc.and_(keep, matches)
         return self if keep is None else Results(self.table.filter(keep))
 
+    def finished(self) -> Results:
+        """The runs whose loss was always finite; the others stopped early."""
+        return Results(self.table.filter(pc.is_null(self._column("stopped_at"))))
+
+    def cells(self) -> Iterator[tuple[Settings, Results]]:
+        """The runs that differ only in their seeds, together, and the settings of the first of them."""
+        places: dict[str, list[int]] = {}
+        columns = [self.table.column(name).to_pylist() for name in SETTINGS if name != "seed"]
+        for place, values in enumerate(zip(*columns, strict=True)):
+            places.setdefault(repr(values), []).append(place)
+        for together in places.values():
+            runs = Results(self.table.take(together))
+            yield Results(runs.table.slice(0, 1)).settings()[0], runs
+
     def distinct(self, name: str) -> list[Any]:
         """The distinct values of a column, sorted."""
         return sorted(set(self[name].tolist()))

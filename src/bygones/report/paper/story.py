@@ -51,7 +51,8 @@ _SHARED = {
 
 def short_answer(sets: Mapping[str, Results], claims: Mapping[str, Sequence[JudgedClaim]]) -> list[Block]:
     """The blocks of the first section, from results by origin and claims by verdict."""
-    symmetric = _with_shared_network(sets)
+    # The runs of the network that is shared across agents, which otherwise follow the paper's protocol.
+    symmetric = next(iter(sets.values())).where(**{**PROTOCOL, "policy": "symmetric"})
     how, sets = _protocol_of_the_story(sets)
     main = sets[OWN if OWN in sets else EVIDENCE]
     scale = in_order(main.distinct("observation_scale"))[0]
@@ -119,12 +120,6 @@ def chart_of_runs(
     names = {f"{gamma:g}": name for gamma, name in STORY.items() if kind == "horizon" or gamma != MYOPIC}
     chart = {"kind": kind, "choice": choice, "metric": "gini", "names": names, "horizon": horizon}
     return json.dumps({**chart, "extra": dict(extra)})
-
-
-def _with_shared_network(sets: Mapping[str, Results]) -> Results:
-    """The runs of the network that is shared across agents, which otherwise follow the paper's protocol."""
-    main = next(iter(sets.values()))
-    return main.where(**{**PROTOCOL, "policy": "symmetric"})
 
 
 def _shared_network(runs: Results, scale: str) -> str:
