@@ -38,10 +38,7 @@ from markupsafe import Markup
 
 from bygones._files import write_text
 from bygones.document import document as documents
-from bygones.document.charts import label as label
-from bygones.document.document import Chart as Chart
-from bygones.document.document import Section as Section
-from bygones.document.document import Table as Table
+from bygones.document.document import Chart, Section, Table
 from bygones.document.notebook import curves_svg
 from bygones.report.style import INK, MUTED, PALETTE, RULE
 

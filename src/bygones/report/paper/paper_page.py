@@ -14,6 +14,7 @@ from typing import Any
 
 from bygones import __version__
 from bygones._text import counted
+from bygones.document.document import Section
 from bygones.learn.settings import Settings
 from bygones.paper.cells import MIN_SEEDS
 from bygones.paper.claims import Judgement, judge
@@ -21,7 +22,7 @@ from bygones.paper.examples import EXAMPLES
 from bygones.paper.grid import AGGREGATIONS, SCALES, WELFARES, in_order, memory_label
 from bygones.paper.judging import PROTOCOL
 from bygones.paper.results import Results, read
-from bygones.report.page import Block, Page, Section, asset, fragment, write
+from bygones.report.page import Block, Page, asset, fragment, write
 from bygones.report.paper.packing import AS_THE_PAPER, METRICS, kinds, packed, variant
 from bygones.report.paper.paper_figures import WELFARE_NAMES
 from bygones.report.paper.story import EVIDENCE, FADING, ORIGINS, OWN, chart_of_runs, short_answer

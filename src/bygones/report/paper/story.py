@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from bygones import decay
 from bygones._arrays import Floats
+from bygones.document.document import Table
 from bygones.learn.settings import Settings
 from bygones.paper.cells import MIN_SEEDS, NotEnoughRunsError, PerSeed, per_seed
 from bygones.paper.claims import FAIR_SHARE, MYOPIC, RECALL
@@ -19,7 +20,7 @@ from bygones.paper.judgements import PREDICATES
 from bygones.paper.judging import FAILS, HOLDS, PROTOCOL, difference_within, outcome
 from bygones.paper.optimum import for_settings
 from bygones.paper.results import Results
-from bygones.report.page import Block, Table, fragment
+from bygones.report.page import Block, fragment
 from bygones.report.paper.packing import AS_THE_PAPER, variant
 from bygones.report.paper.paper_figures import WELFARE_NAMES
 from bygones.report.paper.verdicts import JudgedClaim
