@@ -270,8 +270,8 @@ def _interval(values: Floats) -> Interval:
     return mean_interval(values) if len(values) > 1 else Interval(-np.inf, np.inf)
 
 
-def _best(some: list[Cell]) -> Cell:
-    return max(some, key=lambda cell: cell.mean)
+def _best(cells: list[Cell]) -> Cell:
+    return max(cells, key=lambda cell: cell.mean)
 
 
 def _cell(entry: BoardEntry, scores: list[Score]) -> Cell:

@@ -36,7 +36,7 @@ class EvaluatedPolicy(Answer):
     """How a policy does in its own problem, and what rules and the best policy reach there.
 
     Attributes:
-        name: of the policy.
+        name: the policy's.
         horizon: the steps of an episode.
         episodes: how many it played in each way.
         ways: its evaluation by way of acting, `sampled` or `deterministic` (greedy).

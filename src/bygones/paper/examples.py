@@ -112,7 +112,7 @@ class ExampleComparison(Answer):
     """An example under several memories.
 
     Attributes:
-        name: of the example, as in `EXAMPLES`.
+        name: the example's, as in `EXAMPLES`.
         histories: what happened, by the name of the memory; at least one.
         welfare: the name of the welfare function.
     """

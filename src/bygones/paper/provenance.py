@@ -27,7 +27,7 @@ class Provenance:
         software: versions of Python and of the packages that decide the numbers.
         hardware: the machine or cluster.
         command: how to run it again.
-        commit: of the checkout that bygones ran from, see `commit`.
+        commit: that of the checkout that bygones ran from, see `commit`.
     """
 
     software: Mapping[str, str]

@@ -86,7 +86,7 @@ def execute(
         progress: told of every advance.
         workers: processes on the CPU; by default one per core.
         batch: most runs in an accelerator batch. Each batch is kept when it is done.
-        address: of a Ray cluster, on which it then runs; without, and with no `RAY_ADDRESS` in the environment,
+        address: that of a Ray cluster, on which it then runs; without, and with no `RAY_ADDRESS` in the environment,
             Ray runs on this machine.
         command: how to run this again, kept with the results; by default this process's own command.
         evaluation_episodes: how many episodes each policy plays after training, both with sampled and with

@@ -150,8 +150,8 @@ def shares_of_optimum(runs: Results) -> Floats:
 def rule_shares(runs: Results, gamma: float) -> dict[str, float]:
     """The welfare of each rule with this memory in the problem of the runs, as a share of the best possible."""
     run = _first(runs)
-    found = {rule: reached(rule, run.replace(gamma=gamma), [run.horizon])[run.horizon] for rule in RULES}
-    return {rule: float(for_settings(run).share(one.welfare)) for rule, one in found.items()}
+    by_rule = {rule: reached(rule, run.replace(gamma=gamma), [run.horizon])[run.horizon] for rule in RULES}
+    return {rule: float(for_settings(run).share(result.welfare)) for rule, result in by_rule.items()}
 
 
 def with_memory(gamma: float) -> str:

@@ -172,10 +172,10 @@ def _references(problem: Settings, horizons: tuple[int, ...]) -> list[dict[str, 
     rules = {
         rule: {metric.name: rule_values(rule, problem, horizons, metric.name) for metric in METRICS} for rule in RULES
     }
-    found = []
+    references = []
     for at, horizon in enumerate(horizons):
         run = problem.replace(horizon=horizon)
-        found.append({
+        references.append({
             "horizon": horizon,
             "best": {
                 "gini": episode_gini(run),
@@ -186,7 +186,7 @@ def _references(problem: Settings, horizons: tuple[int, ...]) -> list[dict[str, 
             },
             "rules": {rule: {name: values[at] for name, values in of.items()} for rule, of in rules.items()},
         })  # fmt: skip
-    return found
+    return references
 
 
 def _memories(gammas: Iterable[float]) -> list[dict[str, Any]]:

@@ -202,8 +202,8 @@ def _examples() -> list[Block]:
 
 def _examples_data() -> dict[str, Any]:
     plain = {
-        name: {"agents": each.agents, "items": each.items, "utilities": each.utilities, "joins": each.joins}
-        for name, each in EXAMPLES.items()
+        name: {"agents": example.agents, "items": example.items, "utilities": example.utilities, "joins": example.joins}
+        for name, example in EXAMPLES.items()
     }
     return {"examples": plain, "halfLives": HALF_LIVES, "steps": EXAMPLE_STEPS}
 
@@ -215,8 +215,8 @@ def _how(sets: Mapping[str, Results]) -> list[Block]:
         for origin, results in sets.items()
         for command in results.distinct("command")
     ]
-    ran.sort(key=lambda one: (one["origin"], -one["runs"]))
-    totals = {name: sum(one[name] for one in ran) for name in ("runs", "steps", "hours")}
+    ran.sort(key=lambda row: (row["origin"], -row["runs"]))
+    totals = {name: sum(row[name] for row in ran) for name in ("runs", "steps", "hours")}
     return [fragment("paper/templates/how.html.jinja", ran=ran, named=len(sets) > 1, **totals)]
 
 
