@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bygones.document.document import Table
 from bygones.paper.claims import CLAIMS, Judgement, Judgements, judge
 from bygones.paper.evidence import evidence_folder
 from bygones.paper.grid import SCALES, in_order
 from bygones.paper.judgements import counted_verdicts
 from bygones.paper.judging import CANNOT_TELL, TOO_FEW
 from bygones.paper.results import Results, read
-from bygones.report.page import Table
 from bygones.report.paper.without_training import columns, problems_of, rows, sentence
 from bygones.report.paper.worth_of_policies import tables_of_networks, tables_of_worth
 

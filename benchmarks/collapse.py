@@ -1,4 +1,4 @@
-"""What makes perfect recall collapse: the runs that vary λ, the network, the learner's settings and what it sees.
+"""What makes perfect recall collapse: the runs that vary λ, the network, the learner's settings and its observations.
 
     python -m benchmarks.collapse evidence/collapse
 
@@ -91,7 +91,7 @@ def _differs(run: Settings) -> bool:
 
 
 def main() -> None:
-    """Trains what is missing, or lists it."""
+    """Trains the missing runs, or lists them."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.collapse", description=__doc__)
     parser.add_argument("folder", type=Path, help="where the results are kept")
     parser.add_argument("--only", nargs="+", metavar="FOLDER", help="only these folders")

@@ -110,7 +110,7 @@ def table(welfare: str) -> str:
 
 
 def formula() -> str:
-    """How close the rule of the reward comes to what networks learn."""
+    """The difference between the rule of the reward and learned policies."""
     lines = ["| network | welfare | correlation of Gini | largest difference |", "|---|---|---|---|"]
     for name in (_SYMMETRIC, _SCALED, _UNSCALED):
         for welfare in ("nash", "egalitarian"):

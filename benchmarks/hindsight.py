@@ -171,7 +171,7 @@ def _is_matching(problem: Assign) -> bool:
 
 
 def _of_matchings(problems: Sequence[Assign]) -> Callable[[np.ndarray], np.ndarray]:
-    """One item each, matched so that the priced sum is the largest, or the smallest for burdens."""
+    """One item each, matched for the largest priced sum, or the smallest for burdens."""
     burden = problems[0].is_burden
     worth = [
         p.utilities if p.allowed is None else np.where(p.allowed, p.utilities, math.inf if burden else 0.0)

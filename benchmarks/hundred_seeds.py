@@ -27,7 +27,7 @@ from bygones.paper.run import execute
 
 SEEDS = 100
 MOST_IN_A_BATCH = 1250
-"""About two and a half minutes on an H200, so that little is lost if it is cut off."""
+"""About two and a half minutes on an H200, so little is lost if it is cut off."""
 
 
 class Cell(NamedTuple):
@@ -111,7 +111,7 @@ def _number_of_comparisons(asked: Comparison | Some) -> int:
 
 
 def main() -> None:
-    """Trains what is missing, or lists it."""
+    """Trains the missing runs, or lists them."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.hundred_seeds", description=__doc__)
     parser.add_argument("folder", help="where the results are kept")
     parser.add_argument("--plan", action="store_true", help="only list the cells")

@@ -1,6 +1,6 @@
-"""What the shipped runs of the leaderboard show, as a part of `docs/leaderboard.md`.
+"""The results of the shipped runs of the leaderboard, as a part of `docs/leaderboard.md`.
 
-`python -m benchmarks.leaderboard_note` writes it anew. A test compares the document with the runs.
+`python -m benchmarks.leaderboard_note` writes it. A test compares the document with the runs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OTHERS_MARKS = ("<!-- from the runs of others -->", "<!-- end of others -->")
 
 
 def note(folder: Path = FULL) -> str:
-    """What the runs in a folder show, in Markdown."""
+    """The results in a folder, in Markdown."""
     results = board.read(folder)
     found = cells(results)
     steps, seeds = max(entry.steps for entry in results), len({entry.seed for entry in results})
@@ -51,7 +51,7 @@ def note(folder: Path = FULL) -> str:
 
 
 def welfare_note(folder: Path = WELFARE, full: Path = FULL) -> str:
-    """What learners reach whose reward is welfare alone, against the same rules, in Markdown."""
+    """The scores of learners whose reward is welfare alone, against the same rules, in Markdown."""
     runs = board.read(full)
     rules = {entry: score for entry, score in runs.items() if entry.player in RULES}
     alone = cells({**rules, **board.read(folder)})
@@ -89,7 +89,7 @@ def _compared(pairs: Sequence[BoardVerdict]) -> list[str]:
 
 
 def _received(pairs: Sequence[BoardVerdict]) -> list[str]:
-    """What the two give in total, and how equally."""
+    """The totals of the two, and how equal they are."""
     lines = [
         "| scenario | total per step, best rule | best learner | Gini, best rule | best learner |",
         "|---|---|---|---|---|",
@@ -102,7 +102,7 @@ def _received(pairs: Sequence[BoardVerdict]) -> list[str]:
 
 
 def _memories(rules: Sequence[Remembering], learners: Sequence[Remembering]) -> list[str]:
-    """What each memory is worth."""
+    """The value of each memory."""
     by_kind = [{each.memory: each for each in ranked} for ranked in (rules, learners)]
     lines = ["| memory | rules | at worst | learners | at worst |", "|---|---|---|---|---|"]
     for each in learners:
@@ -112,7 +112,7 @@ def _memories(rules: Sequence[Remembering], learners: Sequence[Remembering]) -> 
 
 
 def steps_note(quick: Path = QUICK, full: Path = FULL) -> str:
-    """What learners reach with the steps of each map, in the scenarios that are the same in both, in Markdown."""
+    """The scores of learners with the steps of each map, in the scenarios that are the same in both, in Markdown."""
     few, many = board.read(quick), board.read(full)
     before, after = ({(c.world, c.player, c.memory): c for c in cells(each)} for each in (few, many))
     same = [
@@ -131,7 +131,7 @@ def steps_note(quick: Path = QUICK, full: Path = FULL) -> str:
 
 
 def others_note(folder: Path = OTHERS, ours: Path = QUICK) -> str:
-    """Other people's learners beside the best rule and our learners with the same memories, in Markdown."""
+    """Other people's learners with the best rule and our learners with the same memories, in Markdown."""
     others, own = cells(board.read(folder)), cells(board.read(ours))
     lines = [
         "| scenario | player | seeds | score | 95% interval | actions | Gini | seconds |",
@@ -140,9 +140,9 @@ def others_note(folder: Path = OTHERS, ours: Path = QUICK) -> str:
     for scenario in dict.fromkeys(cell.scenario for cell in others):
         theirs = [cell for cell in others if cell.scenario == scenario]
         memories = {cell.memory for cell in theirs}
-        beside = [cell for cell in own if cell.scenario == scenario]
-        rules = [cell for cell in beside if cell.is_rule][:1]
-        learners = [cell for cell in beside if not cell.is_rule and cell.memory in memories]
+        ours_here = [cell for cell in own if cell.scenario == scenario]
+        rules = [cell for cell in ours_here if cell.is_rule][:1]
+        learners = [cell for cell in ours_here if not cell.is_rule and cell.memory in memories]
         shown = sorted([*theirs, *rules, *learners], key=lambda cell: -cell.mean)
         lines += [_row(cell) for cell in shown]
     return "\n".join(lines)
@@ -165,7 +165,7 @@ def _row(cell: Cell) -> str:
 
 
 def written(text: str, shown: str, marks: tuple[str, str]) -> str:
-    """A document with what is between the marks replaced."""
+    """A document with new text between the marks."""
     before, _, rest = text.partition(marks[0])
     _, _, after = rest.partition(marks[1])
     return f"{before}{marks[0]}\n{shown}\n{marks[1]}{after}"
@@ -188,7 +188,7 @@ def _is_same(one: str, other: str) -> bool:
 
 
 def rewritten(text: str) -> str:
-    """The document with everything that follows from the runs written anew."""
+    """The document with everything that follows from the runs written again."""
     parts = [
         (note(FULL), FULL_MARKS),
         (welfare_note(), WELFARE_MARKS),

@@ -3,8 +3,8 @@
     python -m benchmarks.other_learners --scenario "donut(horizon=100)" --player sb3-a2c sb3-dqn --out out/others
 
 needs `bygones[learn,report]` and `bygones[sb3]`; the players whose names begin with `morl-` need `bygones[morl]`.
-Results are kept as those of `bygones leaderboard` are, with the same columns, and the same command plays what is
-missing. So a folder of both is one leaderboard, and `bygones.leaderboard.board.read` reads it.
+Results are kept as those of `bygones leaderboard` are, with the same columns, and the same command plays the
+missing runs. So a folder of both is one leaderboard, and `bygones.leaderboard.board.read` reads it.
 """
 
 from __future__ import annotations

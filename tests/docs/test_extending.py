@@ -383,10 +383,12 @@ class TestWelfare:
         with pytest.raises(ValueError, match="welfare mean_less_spread has no known form"):
             allocate(Assign(np.ones((30, 30))), memory, memory.init(30), "mean_less_spread")
 
-    def test_a_script_has_it_on_the_command_line(self, tmp_path):
+    def test_the_command_line_finds_it_in_a_module(self, tmp_path):
         (tmp_path / "spread.py").write_text(dict(BLOCKS["A welfare function"])["spread.py"], encoding="utf-8")
-        asked = "simulate --policy one-step --agents 3 --horizon 3 --json --welfare mean_less_spread(aversion=0.5)"
-        command = [sys.executable, "spread.py", *asked.split()]
+        asked = (
+            "simulate --policy one-step --agents 3 --horizon 3 --json --welfare spread:mean_less_spread(aversion=0.5)"
+        )
+        command = [sys.executable, "-m", "bygones", *asked.split()]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
         assert list(json.loads(done.stdout)) == ["one-step"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bygones.leaderboard.leaderboard_charts import verdict_chart
 from bygones.leaderboard.standings import Remembering, answer, cells, headline, remembering, verdicts
-from bygones.report.leaderboard.leaderboard_charts import verdict_chart
 from support.made_up_board import BOARD, made
 
 

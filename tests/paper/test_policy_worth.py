@@ -59,7 +59,7 @@ def test_beside_a_cell_are_the_best_possible_and_the_rules(runs):
 
 def test_a_table_has_a_row_per_network_and_the_rules_last(runs):
     ginis, least = tables_of_worth(runs)[:2]
-    assert ginis.caption == (
+    assert ginis.title == (
         "Gini coefficient at T = 10,000, egalitarian welfare, means over seeds: "
         "in training · sampled actions · greedy actions"
     )
@@ -78,7 +78,7 @@ def test_a_table_has_a_row_per_network_and_the_rules_last(runs):
 
 def test_two_networks_stand_side_by_side(runs):
     (egalitarian, nash) = tables_of_networks(runs)
-    assert "no policy gives the worst-off agent more than 0.1784 a step" in egalitarian.caption
+    assert "no policy gives the worst-off agent more than 0.1784 a step" in egalitarian.title
     assert [row[0] for row in nash.rows] == [
         "paper’s network, unscaled memory",
         "symmetric network, logarithm of the memory",

@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +84,23 @@ def test_filter_and_columns(tmp_path):
     assert ginis.shape == (2, len(steps))
     with pytest.raises(ValueError, match="curve must be one of gini, welfare, utility_per_step"):
         found.curves("steps")
+
+
+def test_finished_runs_are_those_that_did_not_stop_early(tmp_path):
+    first, *others = trained(RUNS[:3])
+    with writing(tmp_path) as writer:
+        writer.add([replace(first, stopped_at=5000), *others], ORIGIN)
+    assert set(read(tmp_path).finished()["run"]) == {identity(run) for run in RUNS[1:3]}
+
+
+def test_a_cell_has_the_runs_that_differ_only_in_their_seeds(tmp_path):
+    wider = [run.replace(hidden=(128,)) for run in RUNS[:2]]
+    fill(tmp_path, [*RUNS, *wider])
+    cells = list(read(tmp_path).cells())
+    assert len(cells) == len(RUNS) / 2 + 1
+    for settings, runs in cells:
+        assert {run.replace(seed=settings.seed) for run in runs.settings()} == {settings}
+        assert sorted(runs["seed"]) == [0, 1]
 
 
 def test_curves_of_unequal_length_are_refused(tmp_path):

@@ -3,6 +3,7 @@
 import base64
 import gzip
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -13,7 +14,20 @@ import plotly.graph_objects as go
 import pytest
 from markupsafe import Markup
 
-from bygones.document.document import Bar, Bullets, Command, Curves, Document, OneOf, Section, Signed, Terms
+from bygones.document.charts import label
+from bygones.document.document import (
+    Bar,
+    Bullets,
+    Chart,
+    Command,
+    Curves,
+    Document,
+    OneOf,
+    Section,
+    Signed,
+    Table,
+    Terms,
+)
 from bygones.report import page as p
 
 NASTY = '<script>alert("1")</script> \' & </td> <!-- 🎂 <b>Ana</b>'
@@ -60,9 +74,9 @@ def contrast(one, other):
 
 
 def page(**changes):
-    table = p.Table("Hours so far", ["person", "hours"], [["Ana", 8.0], ["Ben", 6], ["Cem", None]])
-    chart = p.Chart(go.Figure(go.Scatter(x=[1, 2], y=[3, 5])), alt="It rises.", caption="Over time")
-    sections = [p.Section("Who is ahead", ["Ana is.", table]), p.Section("Over time", [chart])]
+    table = Table("Hours so far", ["person", "hours"], [["Ana", 8.0], ["Ben", 6], ["Cem", None]])
+    chart = Chart(go.Figure(go.Scatter(x=[1, 2], y=[3, 5])), alt="It rises.", caption="Over time")
+    sections = [Section("Who is ahead", ["Ana is.", table]), Section("Over time", [chart])]
     return p.Page(**{"title": "Shifts", "lede": "Who works when.", "sections": sections, **changes})
 
 
@@ -91,9 +105,9 @@ def test_a_figure_may_be_a_dictionary():
 
 
 def test_text_is_shown_and_never_run():
-    table = p.Table(NASTY, [NASTY], [[NASTY]])
-    chart = p.Chart({"data": [{"name": NASTY}], "layout": {}}, alt=NASTY, caption=NASTY)
-    sections = [p.Section(NASTY, [NASTY, table, chart])]
+    table = Table(NASTY, [NASTY], [[NASTY]])
+    chart = Chart({"data": [{"name": NASTY}], "layout": {}}, alt=NASTY, caption=NASTY)
+    sections = [Section(NASTY, [NASTY, table, chart])]
     made = p.Page(NASTY, NASTY, sections, kicker=NASTY, footer=NASTY, data={"names": [NASTY]})
     read = Read(p.render(made))
     for tag in ("title", "h1", "h2", "caption", "th", "figcaption", "p"):
@@ -105,7 +119,7 @@ def test_text_is_shown_and_never_run():
 
 
 def test_html_is_let_through_only_from_templates():
-    made = page(lede=Markup("<em>So</em>"), sections=[p.Section("One", [Markup("<b>bold</b>"), "<b>not</b>"])])
+    made = page(lede=Markup("<em>So</em>"), sections=[Section("One", [Markup("<b>bold</b>"), "<b>not</b>"])])
     read = Read(p.render(made))
     assert read.text("em") == ["So"]
     assert read.text("b") == ["bold"]
@@ -140,13 +154,13 @@ def test_a_script_that_would_end_its_element_is_refused(source):
 
 def test_plotly_is_there_once_and_only_where_something_is_drawn():
     assert p.render(page()).count('id="plotly"') == 1
-    assert 'id="plotly"' not in p.render(page(sections=[p.Section("One", ["text"])]))
-    assert 'id="plotly"' in p.render(page(sections=[p.Section("One", ["text"])], plotly=True))
+    assert 'id="plotly"' not in p.render(page(sections=[Section("One", ["text"])]))
+    assert 'id="plotly"' in p.render(page(sections=[Section("One", ["text"])], plotly=True))
     assert len(p.render(page())) < 2_200_000
 
 
 def test_sections_of_one_name_have_links_of_their_own():
-    read = Read(p.render(page(sections=[p.Section("One", []), p.Section("One", []), p.Section("…", [])])))
+    read = Read(p.render(page(sections=[Section("One", []), Section("One", []), Section("…", [])])))
     assert [a["id"] for a in read.attributes("section")] == ["one", "one-2", "section"]
 
 
@@ -173,12 +187,20 @@ def test_text_can_be_read_on_its_ground(theme):
         assert contrast(theme["line"], theme[ground]) >= 3.0
 
 
+def test_the_colours_of_charts_can_be_seen_and_told_apart_in_the_dark():
+    colours = [p.BY_NIGHT.get(colour, colour) for colour in p.PALETTE]
+    for colour in colours:
+        assert min(contrast(colour, p.DARK[ground]) for ground in ("paper", "panel")) >= 3.0
+    channels = [[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in colours]
+    assert min(math.dist(*pair) for pair in itertools.combinations(channels, 2)) >= 60
+
+
 def test_labels_for_plotly_are_text():
-    assert p.label("<b>A & B</b>") == "&lt;b&gt;A &amp; B&lt;/b&gt;"
+    assert label("<b>A & B</b>") == "&lt;b&gt;A &amp; B&lt;/b&gt;"
 
 
 def test_numbers_of_a_column_have_the_same_decimals():
-    document = p.render(page(sections=[p.Section("One", [p.Table("T", ["a", "b"], [["x", 1.23456], ["y", None]])])]))
+    document = p.render(page(sections=[Section("One", [Table("T", ["a", "b"], [["x", 1.23456], ["y", None]])])]))
     assert Read(document).text("td") == ["1.23"]
 
 
@@ -186,8 +208,8 @@ def test_every_kind_of_block_is_on_the_page():
     blocks = [
         "A paragraph that names --half-life.",
         Bullets(["one", "two", NASTY], most=2, more=4),
-        OneOf("half-life", {"1d": p.Table("T1", ["agent", "", "owed"], [["Ana", Bar(0.5), Signed(-2.0)]], most=1),
-                            "7d": p.Table("T7", ["agent", "", "owed"], [["Ana", Bar(0.25), Signed(3.0)]], most=1)}),
+        OneOf("half-life", {"1d": Table("T1", ["agent", "", "owed"], [["Ana", Bar(0.5), Signed(-2.0)]], most=1),
+                            "7d": Table("T7", ["agent", "", "owed"], [["Ana", Bar(0.25), Signed(3.0)]], most=1)}),
         Curves({"memory": [(0.0, 1.0), (3.0, 0.5)]}, "It halves.", "d"),
         Terms({"owed": NASTY}),
         Command("To begin", "bygones ledger new team.db --half-life 7d"),
@@ -214,8 +236,8 @@ def test_every_kind_of_block_is_on_the_page():
 
 
 def test_only_long_tables_and_choices_can_be_searched():
-    short, rows = p.Table("T", ["a"], [["x"]], most=1), [[f"agent {i}"] for i in range(60)]
-    assert "data-listing" not in p.render(page(sections=[p.Section("One", [short])]))
-    html = p.render(page(sections=[p.Section("One", [p.Table("T", ["a"], rows, most=5)])]))
+    short, rows = Table("T", ["a"], [["x"]], most=1), [[f"agent {i}"] for i in range(60)]
+    assert "data-listing" not in p.render(page(sections=[Section("One", [short])]))
+    html = p.render(page(sections=[Section("One", [Table("T", ["a"], rows, most=5)])]))
     assert html.count('<th scope="row"') == p.LISTED
     assert "T, the first 50 of 60" in html

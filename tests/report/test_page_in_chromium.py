@@ -3,7 +3,9 @@
 import plotly.graph_objects as go
 import pytest
 
-from bygones.report.page import Chart, Page, Section, Table, label, write
+from bygones.document.charts import label
+from bygones.document.document import Chart, Section, Table
+from bygones.report.page import Page, write
 from support.browser import DESKTOP, PHONE, opened, overflow, until
 
 pytestmark = pytest.mark.soak

@@ -138,7 +138,7 @@ def test_the_shared_network_is_named_where_it_was_run(results):
         "With a network that is shared across agents and sees the memory on a logarithmic scale, the Gini "
         "coefficient with perfect recall is 0.00 under egalitarian welfare and 0.37 under Nash welfare."
     )
-    assert story._shared_network(story._with_shared_network({"evidence": results}), "none") == ""
+    assert story._shared_network(results.where(policy="symmetric"), "none") == ""
 
 
 def test_the_answer_says_who_fails(results):

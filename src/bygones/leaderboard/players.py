@@ -1,4 +1,4 @@
-"""Who plays: rules that need no training, and learners, which are given the same number of steps.
+"""The players: rules that need no training, and learners, which are given the same number of steps.
 
 A learner's name is its name in `bygones.learn.learners`; its policy is an MLP, or with `-symmetric` behind the name one
 network that scores every agent. With `-welfare` behind all that, as in `ppo-symmetric-welfare`, its reward is the
@@ -25,7 +25,7 @@ def names() -> tuple[str, ...]:
 
 
 def check_players(players: tuple[str, ...]) -> None:
-    """Refuses a player that nobody knows."""
+    """Refuses an unknown player."""
     for player in players:
         if player not in RULES and player.removesuffix(WELFARE) not in names()[len(RULES) :]:
             raise ValueError(
@@ -43,7 +43,7 @@ def uses_memory(player: str) -> bool:
 
 
 def settings_of(player: str, steps: int, seed: int) -> Settings:
-    """How a learner learns."""
+    """The settings with which a learner learns."""
     learner = _learner(player)
     return Settings(
         learner=learner.name, policy="symmetric" if learner.is_symmetric else "mlp", total_steps=steps, seed=seed

@@ -1,7 +1,7 @@
 """Rules that need no training, as policies: they see what policies see, and are evaluated in the same way.
 
-A rule is called as `evaluate` calls any policy, with the observations of all episodes. What it remembers of an episode
-is passed back to it, as to a recurrent policy.
+A rule is called as `evaluate` calls any policy, with the observations of all episodes. Its memory of an episode is
+passed back to it, as to a recurrent policy.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOT_GOING = "agents do not go or stay"
 
 
 class Rule(NamedTuple):
-    """A rule by what it is made of."""
+    """A rule: its description, where it applies, and how to make it."""
 
     about: str
     uses_memory: bool
@@ -40,7 +40,7 @@ class Rule(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a rule remembers of its episodes, one row each."""
+    """A rule's memory of its episodes, one row each."""
 
     step: int
     memory: Any
@@ -89,19 +89,19 @@ class BestNow:
         return best, Seen(past.step + 1, memory.advance(past.memory, brings[np.arange(rows), best]))
 
 
-def _whoever(problem: FairProblem, rng: np.random.Generator) -> Predict:
+def _at_random(problem: FairProblem, rng: np.random.Generator) -> Predict:
     if problem.scenario.is_enumerable:
         return lambda observation, **_: (rng.integers(problem.scenario.n_actions, size=len(observation)), None)
     n, k = problem.n_agents, problem.scenario.n_served
     return lambda observation, **_: (rng.random((len(observation), n)).argsort(axis=1)[:, :k], None)
 
 
-def _everybody(problem: FairProblem, rng: np.random.Generator) -> Predict:
+def _all_go(problem: FairProblem, rng: np.random.Generator) -> Predict:
     return lambda observation, **_: (np.full(len(observation), problem.scenario.n_actions - 1), None)
 
 
 def _behind(problem: FairProblem, rng: np.random.Generator) -> Predict:
-    """Those go who are remembered with at most the mean; the action is their binary number."""
+    """The agents with at most the mean memory go; the action is their binary number."""
 
     def chosen(observation: np.ndarray, **_: Any) -> tuple[np.ndarray, None]:
         Z: Floats = np.asarray(observation[:, -problem.n_agents :], float)
@@ -133,7 +133,7 @@ def _goes(scenario: Scenario) -> str | None:
 
 
 RULES: dict[str, Rule] = {
-    "random": Rule("Any action, by lot.", False, lambda _: None, _whoever),
+    "random": Rule("Any action, by lot.", False, lambda _: None, _at_random),
     "round-robin": Rule("Every agent in turn.", False, _serves, _ranking(lambda _: RoundRobin())),
     "largest-need": Rule("The largest needs, whatever the past.", False, _serves, _ranking(lambda _: Utilitarian())),
     "max-min": Rule(
@@ -149,7 +149,7 @@ RULES: dict[str, Rule] = {
         _serves,
         _ranking(lambda problem: Prices(problem.memory, as_judge(problem.welfare))),
     ),
-    "everybody": Rule("All agents go.", False, _goes, _everybody),
+    "everybody": Rule("All agents go.", False, _goes, _all_go),
     "whoever-is-behind": Rule("Agents whose memory is at most the mean go.", True, _goes, _behind),
 }
 """The rules by name."""

@@ -198,8 +198,10 @@ def compared(every: list[Cell]) -> list[str]:
     """Where learning wins, where a rule is enough, and where neither is clear: a sentence each."""
     pairs = verdicts(every)
     texts = {
-        "learning wins": lambda pair: f"{pair.world} ({_gain(pair)} with {pair.learner.name}{_against(pair, every)})",
-        "a rule is enough": lambda pair: f"{pair.world} ({pair.rule.name}; learning is {_gain(pair)})",
+        "learning wins": lambda pair: (
+            f"{pair.world} ({gain_text(pair)} with {pair.learner.name}{_against(pair, every)})"
+        ),
+        "a rule is enough": lambda pair: f"{pair.world} ({pair.rule.name}; learning is {gain_text(pair)})",
         "no clear difference": lambda pair: f"{pair.world} ({pair.rule.name} and {pair.learner.name})",
     }
     by_word = _by_word(pairs)
@@ -231,6 +233,13 @@ def best_memories(every: list[Cell]) -> list[str]:
     return sentences
 
 
+def gain_text(pair: BoardVerdict) -> str:
+    """The gain in percent, with digits enough that a clear difference is never 0%, and 0.6% is not 1%."""
+    size = abs(pair.gain)
+    digits = 0 if size >= 0.095 or not size else 1 if size >= 0.005 else 2 if size >= 0.00005 else 3
+    return f"{pair.gain:+z.{digits}%}".replace("-", "−")
+
+
 _HEADINGS = {
     "learning wins": "Learning wins",
     "a rule is enough": "A rule is enough",
@@ -256,19 +265,13 @@ def _listed(text: Callable[[BoardVerdict], str], pairs: list[BoardVerdict]) -> s
     return listed([text(pair) for pair in sorted(pairs, key=lambda pair: -pair.gain)])
 
 
-def _gain(pair: BoardVerdict) -> str:
-    # A difference that is clear, however small, is not 0%, and 0.6% is not 1%.
-    digits = 0 if abs(pair.gain) >= 0.095 else 1 if abs(pair.gain) >= 0.005 else 2
-    return f"{pair.gain:+.{digits}%}".replace("-", "−")
-
-
 def _interval(values: Floats) -> Interval:
     """Student's interval of a mean; the whole line for a single seed, which has no spread."""
     return mean_interval(values) if len(values) > 1 else Interval(-np.inf, np.inf)
 
 
-def _best(some: list[Cell]) -> Cell:
-    return max(some, key=lambda cell: cell.mean)
+def _best(cells: list[Cell]) -> Cell:
+    return max(cells, key=lambda cell: cell.mean)
 
 
 def _cell(entry: BoardEntry, scores: list[Score]) -> Cell:

@@ -13,9 +13,9 @@ agent $i$ is then worth
 $$ (1-\lambda)\,u + \lambda\,(1-\delta) \sum_{s\ge 0} \delta^s\,
    \mathbb{E}\bigl[W(Z^{t+s} + \gamma^s u\,e_i) - W(Z^{t+s})\bigr], $$
 
-where $Z^{t+s}$ is what will be remembered without it. The rule serves the $k$ agents for whom this is largest. It makes
-one assumption: **levels stay as they are**, $Z^{t+s} \approx \gamma Z^{t-1}$, because what fades is replaced by what is
-given later. A unit of utility is then remembered with a total weight of
+where $Z^{t+s}$ is the memory to come without it. The rule serves the $k$ agents for whom this is largest. It makes
+one assumption: **levels stay the same**, $Z^{t+s} \approx \gamma Z^{t-1}$, because later gifts replace what fades. A
+unit of utility is then remembered with a total weight of
 
 $$ \kappa = (1-\delta) \sum_{s\ge 0} (\delta\gamma)^s = \frac{1-\delta}{1-\delta\gamma}. $$
 
@@ -37,7 +37,7 @@ $$ u\,\Bigl[(1-\lambda) + \frac{\lambda\kappa}{d}\,g_i\Bigr], \qquad
    \tau = \frac{\sigma}{\sqrt{1-\delta\gamma}}, $$
 
 where $g_i$ is the chance that $i$ will be the worst-off agent. A gift lasts for about $1/(1-\delta\gamma)$ steps, in
-which levels move by $\tau$; $\sigma^2$ is the variance of what an agent receives at a step if all are served equally
+which levels move by $\tau$; $\sigma^2$ is the variance of an agent's utility at a step if all are served equally
 often. For Gumbel noise of that size, $g_i$ is exact. Here $z$ are sums. If the memory averages, a gift raises it by
 $u/d$ only; otherwise $d$ is 1.
 
@@ -74,7 +74,7 @@ EPS = 1e-6
 
 
 def asked_for(run: Settings, horizons: Sequence[int], seeds: int = FEW_SEEDS) -> dict[int, Reached]:
-    """What agents receive under the rule of a run's reward, as means over episodes of these horizons."""
+    """The utilities of agents under the rule of a run's reward, as means over episodes of these horizons."""
     rule, needs, k = AskedFor(run), advantaged(run.n_agents, run.n_advantaged), run.n_resources
     played = simulate_seeds(rule, needs, rule.memory, run.welfare, max(horizons), k, range(seeds))
     return {

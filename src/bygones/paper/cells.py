@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from bygones._arrays import Floats
+from bygones._text import counted
 from bygones.paper.grid import memory_label, paper_weight
 from bygones.paper.results import Results
 
@@ -65,7 +66,7 @@ class Cells:
     results: Results
     """Runs of one observation scale that follow the protocol, except in the settings that some claims vary."""
     protocol: dict[str, Any]
-    """The protocol's values of those settings, as far as they are fixed."""
+    """The protocol's values of those settings that are fixed."""
     scale: str = "none"
     alike: Results | None = None
     """Runs of other observation scales that observe the same, so the scale makes no difference."""
@@ -100,7 +101,7 @@ class Cells:
         if not set(asked) <= set(self.results.table.column_names):
             return Results(self.results.table.slice(0, 0))
         places = [self.results] if self.alike is None else [self.results, self.alike]
-        runs = pa.concat_tables([_finished(place.where(**asked)).table for place in places])
+        runs = pa.concat_tables([place.where(**asked).finished().table for place in places])
         _, first = np.unique(runs.column("seed").to_numpy(), return_index=True)
         return Results(runs.take(first))
 
@@ -108,8 +109,7 @@ class Cells:
 def check_enough(n_seeds: int, where: str) -> None:
     """Raises `NotEnoughRunsError` if there are fewer than `MIN_SEEDS`."""
     if n_seeds < MIN_SEEDS:
-        seeds = "1 seed" if n_seeds == 1 else f"{n_seeds} seeds"
-        raise NotEnoughRunsError(f"{where}: {seeds}, at least {MIN_SEEDS} are needed")
+        raise NotEnoughRunsError(f"{where}: {counted(n_seeds, 'seed')}, at least {MIN_SEEDS} are needed")
 
 
 def per_seed(runs: Results, column: str) -> PerSeed:
@@ -118,7 +118,3 @@ def per_seed(runs: Results, column: str) -> PerSeed:
         return PerSeed({})
     pairs = zip(runs["seed"].tolist(), runs[column].astype(float).tolist(), strict=True)
     return PerSeed({seed: value for seed, value in pairs if not math.isnan(value)})
-
-
-def _finished(runs: Results) -> Results:
-    return Results(runs.table.filter(np.isnan(runs["stopped_at"].astype(float))))

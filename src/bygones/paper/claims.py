@@ -33,7 +33,7 @@ ASKED_ABOUT = ("total_steps", "weight", "fixed_scale", "policy", "agent_features
 """The parts of the protocol that claims vary: C13 the steps, C12 λ, B1 and B2 the divisor and the network."""
 
 NORMALISES_NEEDS = "running"
-"""The observation scale that changes what a myopic agent observes; under all others its runs are the same."""
+"""The observation scale that changes the observations of a myopic agent; under all others its runs are the same."""
 
 UNSCALED_AVERAGES = ("none", "window")
 """Observation scales under which averages look the same: none is above 1, which is what `window` divides them by."""

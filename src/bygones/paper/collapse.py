@@ -3,7 +3,7 @@ r"""Why perfect recall collapses: is a policy fair, and did it learn, at each we
 These are two questions. A policy can be fair and poor, as drawing lots is, and the Gini coefficient alone cannot tell a
 policy that was asked to be unfair from one that learned nothing. So two measures stand together:
 
-- **Fair**: the Gini coefficient of what agents received in an episode; 0 is equality.
+- **Fair**: the Gini coefficient of the totals of an episode; 0 is equality.
 - **Learned**: how far the policy has come from drawing lots (0) to the certified optimum (1),
 
 $$ \frac{s(W) - s(W_{\text{lots}})}{1 - s(W_{\text{lots}})}, $$
@@ -110,7 +110,7 @@ NETWORKS: dict[str, dict[str, object]] = {
     "paper's network, totals divided by their bound": {"policy": "mlp", "observation_scale": "window"},
     "symmetric network, unscaled totals": {"policy": "symmetric", "observation_scale": "none"},
 }
-"""The networks that are compared, and what they see of the memory."""
+"""The networks that are compared, each with its observation of the memory."""
 
 
 def cells_by_network(runs: Results, **settings: object) -> dict[str, list[Cell]]:

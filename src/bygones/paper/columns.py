@@ -1,6 +1,6 @@
 """The layout of results: the name, type and meaning of every column, and the version of the layout.
 
-Each column carries its meaning in the Parquet files themselves, as Arrow metadata. Results outlive the code that wrote
+The Parquet files themselves state the meaning of each column, as Arrow metadata. Results outlive the code that wrote
 them, by these rules:
 
 - A file of another `FORMAT` is refused. `FORMAT` goes up only when a column changes its meaning or its type.

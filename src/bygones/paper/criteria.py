@@ -1,4 +1,4 @@
-"""What each of the paper's claims asks of results. `bygones.paper.paper_claims` has their words and quotes.
+"""The question that each of the paper's claims asks of results; `bygones.paper.paper_claims` has words and quotes.
 
 Fairness is judged by the Gini coefficient of true utilities, which can be compared across memories and welfare
 functions; fairness scores cannot, and are used only where a claim is about them. *Fair* has the paper's meaning, which
@@ -204,7 +204,7 @@ def c13a(cells: Cells, welfare: str) -> Ask:
 
 
 def c13b(cells: Cells, welfare: str) -> Ask:
-    """At long horizons perfect recall is fair after a million steps or slower than γ = 0.99, the more so as T grows."""
+    """At long horizons perfect recall is fair after a million steps or later than γ = 0.99, by more as T grows."""
     _unfair_after_a_million(cells, welfare)
     trained = {horizon: {"total_steps": MORE_STEPS} if horizon in LONG else {} for horizon in HORIZONS}
     between_points = 0.0

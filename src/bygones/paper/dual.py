@@ -42,10 +42,12 @@ def best_weights(needs: tuple[Floats, Floats], n_resources: int, judge: Welfare)
         value = weights @ utilities + form.conjugate(weights)
         return float(value), weights * (utilities - form.inverse(weights))
 
-    # All equally well off is where the search starts.
+    # The search starts with all equally well off.
     start = -form.alpha * np.log(reached(equal).mean() + form.shift) * equal
-    found = optimize.minimize(dual_of_logs, start, jac=True, method="L-BFGS-B", options={"ftol": 1e-13, "gtol": 1e-7})
-    best: Floats = np.exp(found.x)
+    solution = optimize.minimize(
+        dual_of_logs, start, jac=True, method="L-BFGS-B", options={"ftol": 1e-13, "gtol": 1e-7}
+    )
+    best: Floats = np.exp(solution.x)
     return best
 
 
@@ -76,7 +78,7 @@ def _best_mixture(by_rank: Floats, reached: Callable[[Floats], Floats]) -> Float
 
     A step is as long as the last one's curvature suggests (Barzilai and Borwein), and is halved until h is below its
     largest value of late. The best g·u over all orders gives the smallest utility the largest weight, so w·u less that
-    is how far w may be from the best on this sample.
+    is the largest distance of w from the best on this sample.
     """
     weights = np.full_like(by_rank, by_rank.mean())
     utilities = reached(weights)

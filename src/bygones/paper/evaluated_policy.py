@@ -39,13 +39,13 @@ class EvaluatedPolicy(Answer):
     """How a policy does in its own problem, and what rules and the best policy reach there.
 
     Attributes:
-        name: of the policy.
+        name: the policy's.
         horizon: the steps of an episode.
         episodes: how many it played in each way.
         ways: its evaluation by way of acting, `sampled` or `deterministic` (greedy).
         bound: a fairness score that no policy exceeds on average; None if none is known.
         optimum: the best possible fairness score; None where the problem is not the paper's.
-        rules: what each rule reaches; empty where the problem is not the paper's.
+        rules: the results of each rule; empty where the problem is not the paper's.
         best: the row of the best possible; None where the problem is not the paper's.
     """
 

@@ -32,7 +32,7 @@ class Example:
     Attributes:
         agents: the names of the agents.
         items: the names of the items allocated at every step.
-        utilities: what each item is worth to each agent, one row per agent.
+        utilities: the worth of each item to each agent, one row per agent.
         joins: the number of steps before each agent joins.
     """
 
@@ -70,7 +70,7 @@ class ExampleHistory:
 
     Attributes:
         example: the example that was run.
-        utilities: what each agent received at each step.
+        utilities: the utility of each agent at each step.
         remembered: Z after each step.
         owners: the index of the agent who received each item at each step; -1 for an item left over.
     """
@@ -112,7 +112,7 @@ class ExampleComparison(Answer):
     """An example under several memories.
 
     Attributes:
-        name: of the example, as in `EXAMPLES`.
+        name: the example's, as in `EXAMPLES`.
         histories: what happened, by the name of the memory; at least one.
         welfare: the name of the welfare function.
     """
@@ -161,7 +161,7 @@ def run(
     """Runs an example under a memory and a welfare function.
 
     Args:
-        example: `EXAMPLE_1`, `EXAMPLE_2`, or one of your own.
+        example: `EXAMPLE_1`, `EXAMPLE_2`, or your own.
         memory: how the past is remembered.
         welfare_function: judges the remembered utilities of the agents who have joined.
         steps: the number of steps.
@@ -213,7 +213,7 @@ def _allocations(n_items: int, present: Ints, bundles: bool) -> Ints:
 
 
 def _utilities(owners: Ints, worth: Floats) -> Floats:
-    """What each agent receives under each allocation."""
+    """The utility of each agent under each allocation."""
     received = owners[:, None, :] == np.arange(len(worth))[None, :, None]
     utilities: Floats = (received * worth).sum(axis=-1)
     return utilities

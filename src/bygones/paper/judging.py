@@ -136,12 +136,17 @@ class Some(NamedTuple):
     @property
     def p_holds(self) -> float:
         """Of the best alternative, all of whose comparisons must be shown, corrected for their number (Bonferroni)."""
-        return len(self.alternatives) * min(max(each.p_holds for each in one) for one in self.alternatives)
+        return len(self.alternatives) * min(
+            max(comparison.p_holds for comparison in alternative) for alternative in self.alternatives
+        )
 
     @property
     def p_fails(self) -> float:
         """Every alternative must be contradicted: in at least one of its comparisons, corrected for their number."""
-        return max(len(one) * min(each.p_fails for each in one) for one in self.alternatives)
+        return max(
+            len(alternative) * min(comparison.p_fails for comparison in alternative)
+            for alternative in self.alternatives
+        )
 
 
 Asked = Comparison | Some
@@ -170,7 +175,7 @@ class ScaleVerdict(NamedTuple):
     @property
     def word(self) -> str:
         """The verdict that the welfare functions share, or that it depends on them."""
-        return combined([each.word for each in self.by_welfare.values()], DEPENDS_ON_WELFARE)
+        return combined([verdict.word for verdict in self.by_welfare.values()], DEPENDS_ON_WELFARE)
 
     @property
     def short(self) -> str:
@@ -180,12 +185,12 @@ class ScaleVerdict(NamedTuple):
     @property
     def reason(self) -> str:
         """Why, for each welfare function."""
-        return "; ".join(dict.fromkeys(each.reason for each in self.by_welfare.values()))
+        return "; ".join(dict.fromkeys(verdict.reason for verdict in self.by_welfare.values()))
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """Every comparison that was made."""
-        return tuple(comparison for each in self.by_welfare.values() for comparison in each.comparisons)
+        return tuple(comparison for verdict in self.by_welfare.values() for comparison in verdict.comparisons)
 
 
 class DoesNotArise(Exception):  # noqa: N818 - nothing went wrong
@@ -275,10 +280,10 @@ def verdicts(claim: Claim, cells: Cells) -> ScaleVerdict:
         except DoesNotArise as error:
             shown = all(comparison.outcome is False for comparison in error.comparisons)
             undecided[welfare] = Verdict(DOES_NOT_ARISE if shown else CANNOT_TELL, str(error), error.comparisons)
-    adjusted = iter(holm([each.p_fails for some in asked.values() for each in some]))
+    adjusted = iter(holm([part.p_fails for parts in asked.values() for part in parts]))
     decided = {
-        welfare: _verdict([_decided(each, next(adjusted), claim.level) for each in some])
-        for welfare, some in asked.items()
+        welfare: _verdict([_decided(part, next(adjusted), claim.level) for part in parts])
+        for welfare, parts in asked.items()
     }
     by_welfare = decided | undecided
     return ScaleVerdict({welfare: by_welfare[welfare] for welfare in claim.welfares})
@@ -298,11 +303,11 @@ def _decided(asked: Asked, p_adjusted: float, level: float) -> _Decided:
     correction = p_adjusted / asked.p_fails if asked.p_fails else 1.0
     comparisons = []
     for number, alternative in enumerate(asked.alternatives, 1):
-        for each in alternative:
-            p_each = min(1.0, each.p_fails * len(alternative) * correction)
-            of_each = _outcome(len(asked.alternatives) * each.p_holds, p_each, level)
+        for comparison in alternative:
+            p_each = min(1.0, comparison.p_fails * len(alternative) * correction)
+            of_each = _outcome(len(asked.alternatives) * comparison.p_holds, p_each, level)
             place = (number, len(asked.alternatives))
-            comparisons.append(each._replace(alternative=place, p_adjusted=p_each, outcome=of_each))
+            comparisons.append(comparison._replace(alternative=place, p_adjusted=p_each, outcome=of_each))
     return _Decided(outcome, tuple(comparisons))
 
 
@@ -318,9 +323,9 @@ def _outcome(p_holds: float, p_fails: float, level: float) -> bool | None:
 
 
 def _verdict(decided: Sequence[_Decided]) -> Verdict:
-    comparisons = tuple(each for one in decided for each in one.comparisons)
-    false = [one for one in decided if one.outcome is False]
-    unknown = [one for one in decided if one.outcome is None]
+    comparisons = tuple(comparison for part in decided for comparison in part.comparisons)
+    false = [part for part in decided if part.outcome is False]
+    unknown = [part for part in decided if part.outcome is None]
     if false:
         return Verdict(FAILS, _some(false, len(decided)), comparisons)
     if unknown:

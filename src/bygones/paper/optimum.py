@@ -15,11 +15,11 @@ On the left is generalised Gini welfare with weights $g_1 \ge \dots \ge g_n$ by 
 the orders $\pi(g)$; egalitarian welfare is $g = (1, 0, \dots, 0)$, utilitarian $g = (1, \dots, 1)$. On the right $f$ is
 that of α-fair welfare. For Nash welfare the best weights are the fixed point $w_i = 1/u_i$.
 
-**What is bounded.** The bound also holds for policies with memory: whatever the history, the expected utilities of a
+**The bound.** It also holds for policies with memory: whatever the history, the expected utilities of a
 step lie in $\mathcal{U}$ (its needs have the same distribution), hence so do those of the mean of an episode; welfare
 is concave, so the expected welfare of an episode's mean utilities is at most the optimum, at every horizon.
 
-**What is certified.** Weights are chosen on one sample of needs and evaluated on a fresh one. The bound $h(w)$ and the
+**The certificate.** Weights are chosen on one sample of needs and evaluated on a fresh one. The bound $h(w)$ and the
 mean utilities $\hat u$ of the policy that $w$ stands for are then means of independent draws, with standard errors.
 `lower` and `upper` are such that, with the stated confidence (normal approximation), the policy's welfare is at least
 `lower` and no policy's is above `upper`; the optimum lies between. The bound holds for weights that are not the best,

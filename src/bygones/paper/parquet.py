@@ -17,7 +17,7 @@ from bygones._csv import check_file
 
 _KEY = "bygones.sha256"
 _MARK = _KEY.encode() + b"\x18@"
-"""The key as it stands in the footer: Parquet writes a text of 64 characters after it."""
+"""The key in the footer: Parquet writes a text of 64 characters after it."""
 _ZEROS = b"0" * 64
 
 

@@ -1,13 +1,12 @@
-"""What trained policies are worth: while they learn, and once they are finished.
+"""The worth of trained policies: while they learn, and once they are finished.
 
-The paper's metric is measured in the last tenth of training, while the policy still learns and draws its actions. A
-finished policy can go on sampling its actions, or be greedy and take the most probable one at every step. Every cell of
-the grid is measured in all three ways, for the paper's network and for the symmetric one, which are never joined.
+The paper's metric is measured in the last tenth of training, while the policy still learns and samples its actions. A
+finished policy can go on sampling, or be greedy and always take the likeliest action. Every cell of the grid is
+measured in all three ways, for the paper's network and for the symmetric one, which are never joined.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,7 +15,6 @@ import numpy as np
 
 from bygones._arrays import Floats
 from bygones.learn.settings import Settings
-from bygones.paper.columns import SETTINGS
 from bygones.paper.grid import GAMMAS, in_order, paper_weight
 from bygones.paper.judging import PROTOCOL
 from bygones.paper.optimum import for_settings
@@ -75,12 +73,13 @@ class CellWorth:
         """The cell as plain values, for JSON."""
         cell = ("welfare", "aggregation", "gamma", "horizon", *NETWORK)
         metrics = {
-            way: {name: found._asdict() for name in MEASURED if (found := self.over_seeds(way, name))} for way in WAYS
+            way: {name: measure._asdict() for name in MEASURED if (measure := self.over_seeds(way, name))}
+            for way in WAYS
         }
         return {
             **{name: getattr(self.run, name) for name in cell},
             "n_seeds": len(self.runs),
-            **{way: of for way, of in metrics.items() if of},
+            **{way: measures for way, measures in metrics.items() if measures},
         }
 
 
@@ -91,41 +90,34 @@ def measured(results: Results, **cell: Any) -> list[CellWorth]:
         results: the runs.
         cell: the settings of the cells that are asked for, such as `horizon=10000`.
     """
-    found = list(_cells(results, cell))
-    scales = in_order({each.run.observation_scale for each in found})
+    cells = list(_cells(results, cell))
+    scales = in_order({worth.run.observation_scale for worth in cells})
     return sorted(
-        found,
-        key=lambda each: (
-            each.run.welfare,
-            each.run.aggregation,
-            each.run.horizon,
-            each.run.policy,
-            each.run.agent_features,
-            scales.index(each.run.observation_scale),
-            -each.run.fixed_scale,
-            each.run.gamma,
+        cells,
+        key=lambda worth: (
+            worth.run.welfare,
+            worth.run.aggregation,
+            worth.run.horizon,
+            worth.run.policy,
+            worth.run.agent_features,
+            scales.index(worth.run.observation_scale),
+            -worth.run.fixed_scale,
+            worth.run.gamma,
         ),
     )
 
 
 def _cells(results: Results, cell: dict[str, Any]) -> Iterator[CellWorth]:
     follow = results.where(**{name: value for name, value in PROTOCOL.items() if name not in NETWORK} | cell)
-    table = follow.table.filter(np.isnan(follow["stopped_at"].astype(float)))
-    places: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-    columns = [table.column(name).to_pylist() for name in SETTINGS if name not in ("seed", "hidden")]
-    for place, values in enumerate(zip(*columns, strict=True)):
-        places[values].append(place)
-    for some in places.values():
-        runs = Results(table.take(some))
-        run = Results(runs.table.slice(0, 1)).settings()[0]
+    for run, runs in follow.finished().cells():
         if run.weight == paper_weight(run.welfare, run.aggregation):
             yield CellWorth(run, runs)
 
 
 def without_training(cells: Iterable[CellWorth]) -> list[dict[str, Any]]:
     """The best possible and the rules that need no training, for every problem of the cells, for JSON."""
-    problems = {(run.welfare, run.aggregation, run.horizon): run for run in (one.run for one in cells)}
-    found = []
+    problems = {(run.welfare, run.aggregation, run.horizon): run for run in (cell.run for cell in cells)}
+    values = []
     for (welfare, aggregation, horizon), run in problems.items():
         rules = {
             f"{gamma:g}": {
@@ -133,7 +125,7 @@ def without_training(cells: Iterable[CellWorth]) -> list[dict[str, Any]]:
             }
             for gamma in GAMMAS
         }
-        found.append(
+        values.append(
             {
                 "welfare": welfare,
                 "aggregation": aggregation,
@@ -142,7 +134,7 @@ def without_training(cells: Iterable[CellWorth]) -> list[dict[str, Any]]:
                 "rules_by_gamma": rules,
             }
         )
-    return found
+    return values
 
 
 def most_for_the_least(run: Settings) -> float:

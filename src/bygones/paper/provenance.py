@@ -27,7 +27,7 @@ class Provenance:
         software: versions of Python and of the packages that decide the numbers.
         hardware: the machine or cluster.
         command: how to run it again.
-        commit: of the checkout that bygones ran from, see `commit`.
+        commit: that of the checkout that bygones ran from, see `commit`.
     """
 
     software: Mapping[str, str]
@@ -69,7 +69,7 @@ def _program() -> str:
 
 
 def software_versions() -> dict[str, str]:
-    """Versions of Python and of the packages that decide the numbers, as far as they are installed."""
+    """Versions of Python and of the packages that decide the numbers, without those that are not installed."""
     installed = {package: _version(package) for package in PACKAGES}
     return {"python": platform.python_version(), **{name: version for name, version in installed.items() if version}}
 

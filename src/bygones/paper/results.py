@@ -6,7 +6,7 @@ losing old files, is `bygones.paper.columns`.
 
 A batch is one file. It is written under another name and renamed once it is complete and on disk, so after a power cut
 or a `kill -9` a batch is either there or not. One process at a time writes to a folder; a second one is refused. Files
-carry checksums, and the names of runs are computed again on reading, so damage is reported instead of read.
+have checksums, and the names of runs are computed again on reading, so damage is reported instead of read.
 """
 
 from __future__ import annotations
@@ -167,6 +167,20 @@ class Results(Answer):
                 matches = pc.is_in(column, _values(name, accepted, column.type))
             keep = matches if keep is None else pc.and_(keep, matches)
         return self if keep is None else Results(self.table.filter(keep))
+
+    def finished(self) -> Results:
+        """The runs whose loss was always finite; the others stopped early."""
+        return Results(self.table.filter(pc.is_null(self._column("stopped_at"))))
+
+    def cells(self) -> Iterator[tuple[Settings, Results]]:
+        """The runs that differ only in their seeds, together, and the settings of the first of them."""
+        places: dict[str, list[int]] = {}
+        columns = [self.table.column(name).to_pylist() for name in SETTINGS if name != "seed"]
+        for place, values in enumerate(zip(*columns, strict=True)):
+            places.setdefault(repr(values), []).append(place)
+        for together in places.values():
+            runs = Results(self.table.take(together))
+            yield Results(runs.table.slice(0, 1)).settings()[0], runs
 
     def distinct(self, name: str) -> list[Any]:
         """The distinct values of a column, sorted."""

@@ -40,7 +40,7 @@ MEASURED_ROLLOUTS = 48
 
 
 class Estimate(NamedTuple):
-    """What a plan would take on this machine or cluster, from a short measurement."""
+    """The time that a plan would take on this machine or cluster, from a short measurement."""
 
     runs: int
     runs_done: int
@@ -86,13 +86,13 @@ def execute(
         progress: told of every advance.
         workers: processes on the CPU; by default one per core.
         batch: most runs in an accelerator batch. Each batch is kept when it is done.
-        address: of a Ray cluster, which is then where it runs; without, and with no `RAY_ADDRESS` in the environment,
+        address: that of a Ray cluster, on which it then runs; without, and with no `RAY_ADDRESS` in the environment,
             Ray runs on this machine.
         command: how to run this again, kept with the results; by default this process's own command.
         evaluation_episodes: how many episodes each policy plays after training, both with sampled and with
             greedy actions (the columns `sampled_…` and `deterministic_…`); 0 for none.
         keep_policies: whether to save each policy too, as `policies/RUN.safetensors` in the folder. Without it, the
-            settings of a run, seed included, are what it takes to train the policy again.
+            settings of a run, seed included, are all that is needed to train the policy again.
         trainer: what trains; the learner, except in tests.
 
     Raises:

@@ -71,7 +71,7 @@ def holm(chances: Sequence[float]) -> list[float]:
     steps = np.asarray(chances, float)[order] * np.arange(len(chances), 0, -1)
     adjusted = np.empty(len(chances))
     adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    return [float(each) for each in adjusted]
+    return [float(chance) for chance in adjusted]
 
 
 def mean_interval(values: AnyArray, confidence: float = CONFIDENCE) -> Interval:

@@ -64,7 +64,7 @@ def reached(rule: str, run: Settings, horizons: Sequence[int]) -> dict[int, Reac
 
 
 def as_reached(received: Floats, run: Settings, horizon: int) -> Reached:
-    """What agents received in episodes of a horizon, one row for each, in the metrics of a run; means over episodes."""
+    """The totals of episodes of a horizon, one row for each, in the metrics of a run; means over episodes."""
     means = received / horizon
     metrics = (
         inequality.gini(received),
@@ -148,10 +148,10 @@ def shares_of_optimum(runs: Results) -> Floats:
 
 
 def rule_shares(runs: Results, gamma: float) -> dict[str, float]:
-    """What each rule with this memory reaches in the problem of the runs, as a share of the best possible welfare."""
+    """The welfare of each rule with this memory in the problem of the runs, as a share of the best possible."""
     run = _first(runs)
-    found = {rule: reached(rule, run.replace(gamma=gamma), [run.horizon])[run.horizon] for rule in RULES}
-    return {rule: float(for_settings(run).share(one.welfare)) for rule, one in found.items()}
+    by_rule = {rule: reached(rule, run.replace(gamma=gamma), [run.horizon])[run.horizon] for rule in RULES}
+    return {rule: float(for_settings(run).share(result.welfare)) for rule, result in by_rule.items()}
 
 
 def with_memory(gamma: float) -> str:

@@ -38,10 +38,7 @@ from markupsafe import Markup
 
 from bygones._files import write_text
 from bygones.document import document as documents
-from bygones.document.charts import label as label
-from bygones.document.document import Chart as Chart
-from bygones.document.document import Section as Section
-from bygones.document.document import Table as Table
+from bygones.document.document import Chart, Section, Table
 from bygones.document.notebook import curves_svg
 from bygones.report.style import INK, MUTED, PALETTE, RULE
 
@@ -53,7 +50,7 @@ DARK = {"paper": "#14181D", "panel": "#1D232A", "ink": "#E7EBEF", "muted": "#A3A
         "link": "#7CC4F2", "holds": "#4CCBA3", "fails": "#FF9A62", "line": "#8B95A1", "bar": "#3D9BD9"}  # fmt: skip
 """The colours of the dark page."""
 
-BY_NIGHT = {"#000000": "#FFFFFF", INK: DARK["ink"], "#0072B2": "#3D9BD9", MUTED: DARK["line"]}
+BY_NIGHT = {"#000000": "#FFFFFF", INK: DARK["ink"], MUTED: DARK["line"]}
 """Colours of the palette that are too dark for the dark page, and their replacements there."""
 
 
@@ -71,7 +68,7 @@ class PageCell(NamedTuple):
     """A cell of a table on a page.
 
     Attributes:
-        text: what it shows.
+        text: its content.
         value: the number or text by which rows are sorted; None if there is none.
         classes: how it looks.
         share: the length of a bar in percent; None if it is none.

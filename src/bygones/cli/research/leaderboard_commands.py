@@ -70,13 +70,13 @@ def leaderboard(
         except KeyboardInterrupt:
             raise KeyboardInterrupt("stopped; the same command plays the missing runs") from None
     result = Leaderboard(results, board.left_out(worlds, welfare, who))
-    page = None
+    document, pages = result.document(), []
     if importlib.util.find_spec("jinja2") and importlib.util.find_spec("plotly"):
-        from bygones.report.leaderboard.leaderboard_page import write_leaderboard
+        from bygones.report.page import document_page, write
 
-        page = write_leaderboard(result, out / "leaderboard.html")
+        pages.append(write(document_page(document, "Made by bygones leaderboard."), out / "leaderboard.html"))
     if json:
         print_json(result.to_dict())
         return
-    print_document(result.document())
-    print_paths([page] if page else [])
+    print_document(document)
+    print_paths(pages)

@@ -11,7 +11,7 @@ from tyro.conf import Positional, arg
 from bygones._files import replacing_text
 from bygones.cli.arguments import Json, Out, optional
 from bygones.cli.console import print_document, print_json, print_paths, progress
-from bygones.cli.research.results_commands import draw
+from bygones.cli.research.results_commands import draw, setting
 from bygones.document.document import Document, Table
 
 
@@ -28,15 +28,7 @@ def figure(
         str | None,
         optional("Observation scale of the runs to draw, if results have several; window if left out.", "SCALE"),
     ] = None,
-    settings: Annotated[
-        tuple[str, ...],
-        arg(
-            name="set",
-            metavar="NAME=VALUE…",
-            help="Draw only runs with these settings, such as ends=termination.",
-            help_behavior_hint="",
-        ),
-    ] = (),
+    settings: Annotated[tuple[str, ...], setting("Draw only runs with these settings, such as ends=termination.")] = (),
     out: Out = Path("out"),
 ) -> None:
     """Draw a figure of the paper as PNG and SVG.

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tyro.conf import arg
 
 from bygones._secrets import redacted
+from bygones._text import counted
 from bygones.cli.arguments import optional
 from bygones.cli.console import print_document, print_paths, say
-from bygones.cli.research.results_commands import SETTING_HELP
+from bygones.cli.research.results_commands import setting
 from bygones.document.document import Cell, Column, Document, Table
 from bygones.envs.problem import Scale
 from bygones.learn.evaluation import EPISODES
@@ -37,7 +38,7 @@ def reproduce(
         Scale, arg(help="How the network sees the memory: unscaled, or divided by one of several scales.")
     ] = "none",
     settings: Annotated[
-        tuple[str, ...], arg(name="set", metavar="NAME=VALUE…", help=SETTING_HELP, help_behavior_hint="")
+        tuple[str, ...], setting("Train all runs with these settings instead of the paper's, such as ends=termination.")
     ] = (),
     on: Annotated[Literal["auto", "cpu", "accelerator", "ray"], arg(help="Where to train.")] = "auto",
     address: Annotated[str | None, optional("Address of a Ray cluster, for --on ray.", "ADDRESS")] = None,
@@ -107,8 +108,8 @@ def _varied(runs: Sequence[Settings]) -> str:
 
     lists = {name: list(dict.fromkeys(getattr(run, name) for run in runs)) for name in GRID_COLUMNS}
     parts = [f"{name} {', '.join(map(setting_text, values))}" for name, values in lists.items()]
-    seeds = len({run.seed for run in runs})
-    return f"{'; '.join(parts)}; {seeds} {'seed' if seeds == 1 else 'seeds'} of {runs[0].total_steps:,} steps"
+    seeds = counted(len({run.seed for run in runs}), "seed")
+    return f"{'; '.join(parts)}; {seeds} of {runs[0].total_steps:,} steps"
 
 
 def _own_command() -> str:

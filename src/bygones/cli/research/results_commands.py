@@ -18,15 +18,20 @@ from bygones.cli.console import print_document, print_json, print_paths
 if TYPE_CHECKING:
     from bygones.paper.results import Results
 
-SETTING_HELP = "Judge only runs with these settings instead of the paper's, such as ends=termination."
 PLACES_HELP = "Folders or files of results; by default the shipped evidence, every folder in evidence/grid."
+
+
+def setting(help_text: str) -> object:
+    """The argument `--set`, which names settings of runs."""
+    return arg(name="set", metavar="NAME=VALUE…", help=help_text, help_behavior_hint="")
 
 
 def claims(
     places: Annotated[Positional[tuple[Path, ...]], optional(PLACES_HELP, "[PATH…]")] = (),
     why: Annotated[tuple[str, ...], optional("Show every number behind these claims, such as C6 C13.", "CLAIM…")] = (),
     settings: Annotated[
-        tuple[str, ...], arg(name="set", metavar="NAME=VALUE…", help=SETTING_HELP, help_behavior_hint="")
+        tuple[str, ...],
+        setting("Judge only runs with these settings instead of the paper's, such as ends=termination."),
     ] = (),
     json: Json = False,
 ) -> None:

@@ -46,7 +46,7 @@ def policies_figure(played: Mapping[str, Simulation], welfare: str) -> Figure:
             axes.set_xscale("log")
             axes.margins(x=0.01)
         # Totals grow with time: if both axes are logarithmic, a steady gain is a straight line. The axis is linear up
-        # to 1, so that it can show zero.
+        # to 1 to show zero.
         true.set_yscale("symlog", linthresh=1)
         true.set_ylim(bottom=0)
         handles, labels = gini.get_legend_handles_labels()

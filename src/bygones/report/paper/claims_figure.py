@@ -48,13 +48,13 @@ def claims_figure(judgements: Sequence[Judgement]) -> Figure:
             for column, scale in enumerate(scales):
                 if scale not in judged.by_scale:
                     continue
-                found = judged.by_scale[scale]
-                for welfare, verdict in found.by_welfare.items():
+                under_scale = judged.by_scale[scale]
+                for welfare, verdict in under_scale.by_welfare.items():
                     glyph, colour = VERDICT_LOOK[verdict.short]
                     axes.text(column + WELFARE_OFFSET[welfare], row - 0.1, glyph, ha="center", va="center",
                               color=colour, fontsize=11, fontweight="bold")  # fmt: skip
-                arising = [verdict for verdict in found.by_welfare.values() if verdict.word != DOES_NOT_ARISE]
-                compared = [made for verdict in arising for made in verdict.comparisons]
+                arising = [verdict for verdict in under_scale.by_welfare.values() if verdict.word != DOES_NOT_ARISE]
+                compared = [comparison for verdict in arising for comparison in verdict.comparisons]
                 _comparisons_bar(axes, column, row + 0.3, compared)
         axes.set_xlim(-TEXT_WIDTH, len(scales) - 0.4)
         axes.set_ylim(len(judgements) - 0.4, -0.6)
@@ -69,8 +69,8 @@ def claims_figure(judgements: Sequence[Judgement]) -> Figure:
         occurring = {
             verdict.short
             for judged in judgements
-            for found in judged.by_scale.values()
-            for verdict in found.by_welfare.values()
+            for under_scale in judged.by_scale.values()
+            for verdict in under_scale.by_welfare.values()
         }
         signs = "      ".join(f"{VERDICT_LOOK[word][0]} {words[word]}" for word in words if word in occurring)
         bars = (
@@ -90,6 +90,6 @@ def _comparisons_bar(axes: Axes, x: float, y: float, comparisons: Sequence[Compa
     """A claim's comparisons as a bar: those as claimed on the left, those not as claimed on the right."""
     left = x - 0.34
     for outcome, colour in OUTCOME_COLOURS.items():
-        width = 0.68 * sum(made.outcome is outcome for made in comparisons) / max(1, len(comparisons))
+        width = 0.68 * sum(comparison.outcome is outcome for comparison in comparisons) / max(1, len(comparisons))
         axes.barh(y, width, 0.12, left, color=colour, edgecolor=MUTED, linewidth=0.3 if width else 0)
         left += width

@@ -46,7 +46,7 @@ def shown(results: Results, observation_scale: str | None = None) -> Results:
 
 
 def scale_in_words(runs: Results) -> str:
-    """What the networks of the figure see of the memory."""
+    """The networks' observation of the memory."""
     (scale,) = runs.distinct("observation_scale")
     divisors = runs.where(policy="symmetric").distinct("fixed_scale")
     return f"memory divided by {divisors[0]:g}" if scale == "fixed" else SCALES[scale]
@@ -76,24 +76,24 @@ def networks(runs: Results) -> Figure:
 
 
 def _lines(axes: Axes, cells: Sequence[CellWorth], metric: str) -> None:
-    horizons = sorted({one.run.horizon for one in cells})
+    horizons = sorted({cell.run.horizon for cell in cells})
     for number, ((policy, gamma), (label, look)) in enumerate(LINES.items()):
-        some = [one for one in cells if (one.run.policy, one.run.gamma) == (policy, gamma)]
-        at = np.array([horizons.index(one.run.horizon) for one in some]) + DODGE * (number - 1)
-        found = [one.over_seeds("final", metric) for one in some]
-        medians = np.array([each.median for each in found if each])
-        ends = np.array([each.interval for each in found if each])
+        of_line = [cell for cell in cells if (cell.run.policy, cell.run.gamma) == (policy, gamma)]
+        at = np.array([horizons.index(cell.run.horizon) for cell in of_line]) + DODGE * (number - 1)
+        measures = [cell.over_seeds("final", metric) for cell in of_line]
+        medians = np.array([measure.median for measure in measures if measure])
+        ends = np.array([measure.interval for measure in measures if measure])
         axes.plot(at, medians, label=f"{label}, median", **look)
         axes.vlines(at, ends[:, 0], ends[:, 1], color=look["color"], linewidth=4.0, alpha=0.35)
-        for x, one in zip(at, some, strict=True):
-            seeds = one.seeds("final", metric)
+        for x, cell in zip(at, of_line, strict=True):
+            seeds = cell.seeds("final", metric)
             axes.plot(np.full(len(seeds), x), seeds, "o", color=look["color"], markersize=2.6, alpha=0.45,
                       markeredgewidth=0)  # fmt: skip
     axes.plot([], [], "o", color=MUTED, markersize=3, label="one run; bars: exact 95% interval of the median")
-    run = max((one.run for one in cells), key=lambda run: run.horizon)
+    run = max((cell.run for cell in cells), key=lambda run: run.horizon)
     rule_lines.against_horizon(axes, run, horizons, metric)
     if metric == "utility_least":
-        best = [most_for_the_least(next(one.run for one in cells if one.run.horizon == T)) for T in horizons]
+        best = [most_for_the_least(next(cell.run for cell in cells if cell.run.horizon == T)) for T in horizons]
         axes.plot(best, color=INK, linewidth=1.0, linestyle=(0, (2, 2)), label="best possible")
     axes.set_xticks(range(len(horizons)), [f"{horizon:,}" for horizon in horizons])
     axes.set_ylim(bottom=0.0)

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bygones.learn.settings import Settings
-from bygones.paper.columns import SETTINGS
 from bygones.paper.grid import SCALES, in_order, memory_label, paper_weight
 from bygones.paper.optimum import episode_gini, for_settings
 from bygones.paper.results import Results
@@ -66,20 +65,19 @@ def packed(sets: Mapping[str, Results], curve_bytes: int = CURVE_BYTES) -> dict[
         sets: results by origin; runs that stopped early are left out.
         curve_bytes: the space for curves.
     """
-    finished = {origin: _finished(results) for origin, results in sets.items() if len(results)}
+    finished = {origin: Results(results.finished().table.sort_by("seed")) for origin, results in sets.items()}
     kept = {origin: results for origin, results in finished.items() if len(results)}
     n_runs = sum(map(len, kept.values()))
     points = max(5, curve_bytes // (2 * len(CURVES) * max(1, n_runs)))
     panels: list[dict[str, Any]] = []
     finals: dict[str, list[np.ndarray]] = defaultdict(list)
     curves: dict[str, list[np.ndarray]] = defaultdict(list)
-    steps = _Distinct()
+    steps: dict[tuple[int, ...], int] = {}  # each distinct list, with its position
     first = offset = 0
     for origin, results in kept.items():
         for panel, cells in _panels(results).items():
             described: list[dict[str, Any]] = []
-            for settings, rows in cells:
-                runs = Results(results.table.take(rows))
+            for settings, runs in cells:
                 for metric in METRICS:
                     finals[metric.name].append(_final(metric.name, runs, settings))
                 at, ranges = None, {}
@@ -88,9 +86,10 @@ def packed(sets: Mapping[str, Results], curve_bytes: int = CURVE_BYTES) -> dict[
                     whole, ranges[name] = _whole_numbers(values)
                     curves[name].append(whole)
                 assert at is not None
+                which = steps.setdefault(tuple(at.tolist()), len(steps))
                 described.append({
                     "gamma": settings.gamma, "horizon": settings.horizon, "seeds": runs["seed"].tolist(),
-                    "first": first, "offset": offset, "steps": steps.index(at.tolist()), "ranges": ranges,
+                    "first": first, "offset": offset, "steps": which, "ranges": ranges,
                 })  # fmt: skip
                 first += len(runs)
                 offset += len(runs) * len(at)
@@ -99,12 +98,12 @@ def packed(sets: Mapping[str, Results], curve_bytes: int = CURVE_BYTES) -> dict[
                 "references": _references(*_problem([settings for settings, _ in cells])),
             })  # fmt: skip
     return {
-        "metrics": [{**metric._asdict()} for metric in METRICS],
+        "metrics": [metric._asdict() for metric in METRICS],
         "scales": SCALES,
         "rules": list(RULE_LOOK),
         "memories": _memories(cell["gamma"] for panel in panels for cell in panel["cells"]),
         "panels": panels,
-        "steps": steps.values,
+        "steps": list(steps),
         "finals": {name: _base64(parts, "<f4") for name, parts in finals.items()},
         "curves": {name: _base64(parts, "<u2") for name, parts in curves.items()},
     }
@@ -142,21 +141,11 @@ _VARIANT_WORDS = {
 }
 
 
-def _finished(results: Results) -> Results:
-    return Results(results.table.filter(np.isnan(results["stopped_at"].astype(float))).sort_by("seed"))
-
-
-def _panels(results: Results) -> dict[tuple[str, ...], list[tuple[Settings, list[int]]]]:
-    """The cells of each panel: the settings of one run, and the row numbers of all."""
-    rows = results.table.select(list(SETTINGS)).to_pylist()
-    cells: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for number, row in enumerate(rows):
-        cells[tuple(str(row[name]) for name in SETTINGS if name != "seed")].append(number)
-    panels: dict[tuple[str, ...], list[tuple[Settings, list[int]]]] = defaultdict(list)
-    for numbers in cells.values():
-        row = rows[numbers[0]]
-        settings = Settings.from_dict({**row, "hidden": tuple(row["hidden"])})
-        panels[(variant(settings), *(getattr(settings, name) for name in _PANEL))].append((settings, numbers))
+def _panels(results: Results) -> dict[tuple[str, ...], list[tuple[Settings, Results]]]:
+    """The cells of each panel: the settings of one run, and all runs."""
+    panels: dict[tuple[str, ...], list[tuple[Settings, Results]]] = defaultdict(list)
+    for settings, runs in results.cells():
+        panels[(variant(settings), *(getattr(settings, name) for name in _PANEL))].append((settings, runs))
     scales = in_order(results.distinct("observation_scale"))
     order = sorted(panels, key=lambda key: (key[0] != AS_THE_PAPER, key[0], scales.index(key[1]), *key[2:]))
     return {key: sorted(panels[key], key=lambda cell: (cell[0].gamma, cell[0].horizon)) for key in order}
@@ -183,10 +172,10 @@ def _references(problem: Settings, horizons: tuple[int, ...]) -> list[dict[str, 
     rules = {
         rule: {metric.name: rule_values(rule, problem, horizons, metric.name) for metric in METRICS} for rule in RULES
     }
-    found = []
+    references = []
     for at, horizon in enumerate(horizons):
         run = problem.replace(horizon=horizon)
-        found.append({
+        references.append({
             "horizon": horizon,
             "best": {
                 "gini": episode_gini(run),
@@ -197,7 +186,7 @@ def _references(problem: Settings, horizons: tuple[int, ...]) -> list[dict[str, 
             },
             "rules": {rule: {name: values[at] for name, values in of.items()} for rule, of in rules.items()},
         })  # fmt: skip
-    return found
+    return references
 
 
 def _memories(gammas: Iterable[float]) -> list[dict[str, Any]]:
@@ -237,15 +226,3 @@ def _whole_numbers(values: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]
 
 def _base64(parts: list[np.ndarray], kind: str) -> str:
     return base64.b64encode(np.concatenate([part.ravel() for part in parts]).astype(kind).tobytes()).decode()
-
-
-class _Distinct:
-    """A collection of distinct lists."""
-
-    def __init__(self) -> None:
-        self.values: list[list[int]] = []
-
-    def index(self, value: list[int]) -> int:
-        if value not in self.values:
-            self.values.append(value)
-        return self.values.index(value)

@@ -64,7 +64,7 @@ def draw(name: str, results: Results, observation_scale: str | None = None, **ch
     Args:
         name: one of `names()`.
         results: the runs; those that the figure is not about are ignored.
-        observation_scale: of the runs to draw, if the results hold several; not needed by "scales".
+        observation_scale: that of the runs to draw, if the results hold several; not needed by "scales".
         changes: the settings in which the runs to draw differ from the paper's protocol, e.g. `ends="termination"`.
     """
     check_one_of("figure", name, names())

@@ -14,6 +14,7 @@ from typing import Any
 
 from bygones import __version__
 from bygones._text import counted
+from bygones.document.document import Section
 from bygones.learn.settings import Settings
 from bygones.paper.cells import MIN_SEEDS
 from bygones.paper.claims import Judgement, judge
@@ -21,7 +22,7 @@ from bygones.paper.examples import EXAMPLES
 from bygones.paper.grid import AGGREGATIONS, SCALES, WELFARES, in_order, memory_label
 from bygones.paper.judging import PROTOCOL
 from bygones.paper.results import Results, read
-from bygones.report.page import Block, Page, Section, asset, fragment, write
+from bygones.report.page import Block, Page, asset, fragment, write
 from bygones.report.paper.packing import AS_THE_PAPER, METRICS, kinds, packed, variant
 from bygones.report.paper.paper_figures import WELFARE_NAMES
 from bygones.report.paper.story import EVIDENCE, FADING, ORIGINS, OWN, chart_of_runs, short_answer
@@ -141,7 +142,7 @@ def _finished(main: Results) -> list[Block]:
     tables = tables_of_worth(main)
     intro = (
         "The paper measures a policy in the last tenth of its training, while it still learns and samples its actions. "
-        "A finished policy can go on sampling, or be greedy and take the most probable action at every step. Each cell "
+        "A finished policy can go on sampling, or be greedy and always take the likeliest action. Each cell "
         "has the three values in that order. The last rows are rules that need no training, and the best possible."
     )
     return [intro, *tables] if tables else []
@@ -201,8 +202,8 @@ def _examples() -> list[Block]:
 
 def _examples_data() -> dict[str, Any]:
     plain = {
-        name: {"agents": each.agents, "items": each.items, "utilities": each.utilities, "joins": each.joins}
-        for name, each in EXAMPLES.items()
+        name: {"agents": example.agents, "items": example.items, "utilities": example.utilities, "joins": example.joins}
+        for name, example in EXAMPLES.items()
     }
     return {"examples": plain, "halfLives": HALF_LIVES, "steps": EXAMPLE_STEPS}
 
@@ -214,8 +215,8 @@ def _how(sets: Mapping[str, Results]) -> list[Block]:
         for origin, results in sets.items()
         for command in results.distinct("command")
     ]
-    ran.sort(key=lambda one: (one["origin"], -one["runs"]))
-    totals = {name: sum(one[name] for one in ran) for name in ("runs", "steps", "hours")}
+    ran.sort(key=lambda row: (row["origin"], -row["runs"]))
+    totals = {name: sum(row[name] for row in ran) for name in ("runs", "steps", "hours")}
     return [fragment("paper/templates/how.html.jinja", ran=ran, named=len(sets) > 1, **totals)]
 
 

@@ -35,11 +35,11 @@ _LINE: dict[str, Any] = {"color": INK, "linewidth": 0.7, "markersize": 4.5, "mar
 
 def rule_values(rule: str, run: Settings, horizons: Sequence[int], metric: str) -> list[float]:
     """A metric of a rule with perfect recall at several horizons, in the problem of a run."""
-    found = reached(rule, run.replace(gamma=RECALL), horizons)
+    by_horizon = reached(rule, run.replace(gamma=RECALL), horizons)
     if metric == SHARE:
         at = [run.replace(horizon=horizon, total_steps=max(horizon, run.total_steps)) for horizon in horizons]
-        return [float(for_settings(one).share(found[one.horizon].welfare)) for one in at]
-    return [float(getattr(found[horizon], metric)) for horizon in horizons]
+        return [float(for_settings(run_at).share(by_horizon[run_at.horizon].welfare)) for run_at in at]
+    return [float(getattr(by_horizon[horizon], metric)) for horizon in horizons]
 
 
 def against_horizon(axes: Axes, run: Settings, horizons: Sequence[int], metric: str) -> None:
@@ -49,7 +49,7 @@ def against_horizon(axes: Axes, run: Settings, horizons: Sequence[int], metric: 
 
 
 def across(axes: Axes, run: Settings, metric: str) -> None:
-    """Draws a level line per rule, at what it reaches without any steps of training."""
+    """Draws a level line per rule, at the value that it reaches without training."""
     for rule in RULE_LOOK:
         (value,) = rule_values(rule, run, [run.horizon], metric)
         axes.axhline(value, gid=rule, **{**_LINE, "linewidth": 0.6})

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from bygones import decay
 from bygones._arrays import Floats
+from bygones.document.document import Table
 from bygones.learn.settings import Settings
 from bygones.paper.cells import MIN_SEEDS, NotEnoughRunsError, PerSeed, per_seed
 from bygones.paper.claims import FAIR_SHARE, MYOPIC, RECALL
@@ -19,7 +20,7 @@ from bygones.paper.judgements import PREDICATES
 from bygones.paper.judging import FAILS, HOLDS, PROTOCOL, difference_within, outcome
 from bygones.paper.optimum import for_settings
 from bygones.paper.results import Results
-from bygones.report.page import Block, Table, fragment
+from bygones.report.page import Block, fragment
 from bygones.report.paper.packing import AS_THE_PAPER, variant
 from bygones.report.paper.paper_figures import WELFARE_NAMES
 from bygones.report.paper.verdicts import JudgedClaim
@@ -51,7 +52,8 @@ _SHARED = {
 
 def short_answer(sets: Mapping[str, Results], claims: Mapping[str, Sequence[JudgedClaim]]) -> list[Block]:
     """The blocks of the first section, from results by origin and claims by verdict."""
-    symmetric = _with_shared_network(sets)
+    # The runs of the network that is shared across agents, which otherwise follow the paper's protocol.
+    symmetric = next(iter(sets.values())).where(**{**PROTOCOL, "policy": "symmetric"})
     how, sets = _protocol_of_the_story(sets)
     main = sets[OWN if OWN in sets else EVIDENCE]
     scale = in_order(main.distinct("observation_scale"))[0]
@@ -119,12 +121,6 @@ def chart_of_runs(
     names = {f"{gamma:g}": name for gamma, name in STORY.items() if kind == "horizon" or gamma != MYOPIC}
     chart = {"kind": kind, "choice": choice, "metric": "gini", "names": names, "horizon": horizon}
     return json.dumps({**chart, "extra": dict(extra)})
-
-
-def _with_shared_network(sets: Mapping[str, Results]) -> Results:
-    """The runs of the network that is shared across agents, which otherwise follow the paper's protocol."""
-    main = next(iter(sets.values()))
-    return main.where(**{**PROTOCOL, "policy": "symmetric"})
 
 
 def _shared_network(runs: Results, scale: str) -> str:

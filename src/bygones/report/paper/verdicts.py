@@ -153,25 +153,29 @@ def grouped(judgements: Mapping[str, Sequence[Judgement]]) -> dict[str, list[Jud
     The verdicts of the other sets are included if these have enough runs to be judged.
     """
     groups: dict[str, list[JudgedClaim]] = {word: [] for word in GROUPS}
-    for claim in _shown({name: [one for one in each if one.asked.quotes] for name, each in judgements.items()}):
+    for claim in _shown(judgements, of_the_paper=True):
         groups[claim.word].append(claim)
-    return {word: some for word, some in groups.items() if some}
+    return {word: claims for word, claims in groups.items() if claims}
 
 
 def beyond(judgements: Mapping[str, Sequence[Judgement]]) -> list[JudgedClaim]:
     """The statements beyond the paper."""
-    return _shown({name: [one for one in each if not one.asked.quotes] for name, each in judgements.items()})
+    return _shown(judgements, of_the_paper=False)
 
 
-def _shown(judgements: Mapping[str, Sequence[Judgement]]) -> list[JudgedClaim]:
+def _shown(judgements: Mapping[str, Sequence[Judgement]], *, of_the_paper: bool) -> list[JudgedClaim]:
+    judgements = {
+        name: [judged for judged in of_set if bool(judged.asked.quotes) is of_the_paper]
+        for name, of_set in judgements.items()
+    }
     main, *others = judgements
     claims = []
     for number, judged in enumerate(judgements[main]):
         by_set = {
-            name: [_judged(scale, verdict, name == main) for scale, verdict in each[number].by_scale.items()]
-            for name, each in judgements.items()
+            name: [_judged(scale, verdict, name == main) for scale, verdict in of_set[number].by_scale.items()]
+            for name, of_set in judgements.items()
         }
-        enough = {name: [one for one in by_set[name] if one.word != TOO_FEW] for name in others}
+        enough = {name: [under for under in by_set[name] if under.word != TOO_FEW] for name in others}
         claims.append(
             JudgedClaim(
                 judged.name,
@@ -182,7 +186,7 @@ def _shown(judgements: Mapping[str, Sequence[Judgement]]) -> list[JudgedClaim]:
                 f"{100 * (1 - 2 * judged.asked.level):g}%",
                 judged.word,
                 judged.counted,
-                {main: by_set[main], **{name: some for name, some in enough.items() if some}},
+                {main: by_set[main], **{name: scales for name, scales in enough.items() if scales}},
             )
         )
     return claims
@@ -203,7 +207,7 @@ class Sentence(NamedTuple):
 def sentences(groups: Mapping[str, Sequence[JudgedClaim]]) -> list[Sentence]:
     """Every quoted sentence of the paper once, in the order of the claims, each with its claims."""
     by_quote: dict[Quote, list[JudgedClaim]] = {}
-    every = {claim.name: claim for some in groups.values() for claim in some}
+    every = {claim.name: claim for claims in groups.values() for claim in claims}
     for name in (name for name in CLAIMS if name in every):
         for quote in every[name].quotes:
             by_quote.setdefault(quote, []).append(every[name])

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from bygones._text import listed
+from bygones.document.document import Table
 from bygones.paper.grid import AGGREGATIONS, N_SEEDS, memory_label
 from bygones.paper.results import Results
 from bygones.paper.untrained import PROBLEM, RULES, Worth, rule_shares, shares_of_optimum, worth
-from bygones.report.page import Block, Table, fragment
+from bygones.report.page import Block, fragment
 from bygones.report.paper.paper_figures import WELFARE_NAMES
 
 NETWORKS = {"mlp": "trained", "symmetric": "symmetric network"}
@@ -21,7 +22,7 @@ _SIZES = PROBLEM[1:-1]
 
 
 def without_training(sets: Mapping[str, Results]) -> list[Block]:
-    """A sentence for each welfare function, and a table of what rules and trained policies reach with each memory."""
+    """A sentence for each welfare function, and a table of rules and trained policies with each memory."""
     problems = problems_of(sets)
     sentences = [sentence(runs) for runs in problems.values()]
     tables = [Table(_caption(runs), columns(runs), rows(runs)) for runs in problems.values()]
@@ -34,21 +35,19 @@ def problems_of(sets: Mapping[str, Results]) -> dict[str, Results]:
     They are runs with additive utilities if there are any.
     """
     *_, last = sets.values()
-    table = pa.concat_tables([results.table for results in sets.values()])
-    finished = Results(table.filter(pc.is_null(table.column("stopped_at"))))
-    same = finished.where(**{name: last[name][0] for name in _SIZES})
+    every = Results(pa.concat_tables([results.table for results in sets.values()]))
+    same = every.finished().where(**{name: last[name][0] for name in _SIZES})
     aggregation = next((name for name in AGGREGATIONS if name in same.distinct("aggregation")), "")
-    found = {welfare: same.where(welfare=welfare, aggregation=aggregation) for welfare in same.distinct("welfare")}
-    return {welfare: runs for welfare, runs in found.items() if len(runs)}
+    by_welfare = {name: same.where(welfare=name, aggregation=aggregation) for name in same.distinct("welfare")}
+    return {welfare: runs for welfare, runs in by_welfare.items() if len(runs)}
 
 
 def sentence(runs: Results) -> str:
     """Whether learning is worth it at the longest horizon, and at which other horizons it is not so."""
-    found = [worth(runs.where(horizon=horizon)) for horizon in runs.distinct("horizon")]
-    last = found.pop()
-    others = [one.horizon for one in found if one.learning is not last.learning]
+    *shorter, last = (worth(runs.where(horizon=horizon)) for horizon in runs.distinct("horizon"))
+    others = [one.horizon for one in shorter if one.learning is not last.learning]
     where = f"Under {WELFARE_NAMES.get(last.welfare, last.welfare)} at T = {last.horizon:,}"
-    return f"{where}, {last}{_otherwise(last, others, len(found))}"
+    return f"{where}, {last}{_otherwise(last, others, len(shorter))}"
 
 
 def columns(runs: Results) -> list[str]:
@@ -58,12 +57,12 @@ def columns(runs: Results) -> list[str]:
 
 
 def rows(runs: Results) -> list[list[str]]:
-    """What each memory reaches at the longest horizon, trained with each network and with the rules.
+    """The welfare of each memory at the longest horizon, trained with each network and with the rules.
 
     A median is over the paper's number of seeds, so cells with more of them do not count for more.
     """
     longest = runs.where(horizon=max(runs.distinct("horizon")))
-    found = []
+    lines = []
     for gamma in longest.distinct("gamma"):
         row = [memory_label(gamma)]
         for kind in _networks(runs):
@@ -71,8 +70,8 @@ def rows(runs: Results) -> list[list[str]]:
             weighted = some.where(seed=range(N_SEEDS))
             row.append(f"{shares_of_optimum(some).max():.1%}" if len(some) else "")
             row.append(f"{np.median(shares_of_optimum(weighted)):.1%}" if len(weighted) else "")
-        found.append(row + [f"{share:.1%}" for share in rule_shares(longest, gamma).values()])
-    return found
+        lines.append(row + [f"{share:.1%}" for share in rule_shares(longest, gamma).values()])
+    return lines
 
 
 def _networks(runs: Results) -> list[str]:
@@ -89,5 +88,5 @@ def _otherwise(last: Worth, others: list[int], of: int) -> str:
         return ""
     if not others:
         return " The same is true at the shorter horizons."
-    listed = " and ".join([", ".join(f"{horizon:,}" for horizon in others[:-1]), f"{others[-1]:,}"][len(others) < 2 :])
-    return f" At T = {listed}, learning {'is not' if last.learning else 'is'} worth it."
+    horizons = listed([f"{horizon:,}" for horizon in others])
+    return f" At T = {horizons}, learning {'is not' if last.learning else 'is'} worth it."

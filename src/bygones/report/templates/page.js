@@ -68,7 +68,7 @@ window.bygones = (() => {
     return Plotly.react(element, traces, { ...layout, template }, CONFIG);
   }
 
-  // Printing and a capture of the whole page scroll nowhere: what is out of sight counts as seen before a print, and as
+  // Printing and a capture of the whole page scroll nowhere: elements out of sight count as seen before a print, and as
   // soon as there is time.
   function whenSeen(element, action) {
     let done = false;
