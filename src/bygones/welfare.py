@@ -255,7 +255,7 @@ def judged(welfare: Welfare, Z: Array) -> Array:
 def check_axis(welfare: Welfare, n_agents: int) -> None:
     """Refuses a function that does not judge the last axis of Z.
 
-    It is tried on another number of rows than of agents: of a square, the sum over the wrong axis has the right shape.
+    It is tried on another number of rows than of agents: in a square, the sum over the wrong axis has the right shape.
     """
     with np.errstate(all="ignore"):
         judged(welfare, np.ones((3 if n_agents == 2 else 2, n_agents)))

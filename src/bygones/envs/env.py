@@ -13,6 +13,7 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from bygones._arrays import Array, Ints, check_one_of
+from bygones.envs.batches import Info
 from bygones.envs.episode import (
     EpisodeState,
     Outcome,
@@ -30,9 +31,6 @@ from bygones.envs.scenario import Scenario, WorldState
 from bygones.envs.view import as_scene, as_text
 
 Observation = NDArray[np.float32]
-
-Info: TypeAlias = dict[str, Any]
-"""The `info` and the `options` of Gymnasium, by name."""
 
 Settings: TypeAlias = dict[str, Any]
 """The parameters of a scenario and the settings of `FairProblem`: the arguments of `gym.make`."""
@@ -57,7 +55,7 @@ class Shell:
         render_mode: str | None,
         settings: Settings,
     ) -> None:
-        """Sets the problem up, from what was passed to `gym.make`."""
+        """Sets the problem up, from the arguments of `gym.make`."""
         if render_mode is not None:
             check_one_of("render_mode", render_mode, self.metadata["render_modes"])
         self.render_mode = render_mode
@@ -110,7 +108,7 @@ class Shell:
         return deepcopy(self)
 
 
-class FairEnv(Shell, gym.Env[Observation, Any]):
+class FairEnv(Shell, gym.Env[Observation, AnyAction]):
     r"""A scenario with a memory and a welfare on top. The class of the scenario documents the world.
 
     ## Observation Space
@@ -176,7 +174,7 @@ class FairEnv(Shell, gym.Env[Observation, Any]):
         problem: FairProblem | None = None,
         vector: bool = False,
         render_mode: str | None = None,
-        **settings: Any,
+        **settings: object,
     ) -> None:
         self._set_up(scenario, problem, vector, render_mode, settings)
         self.observation_space, self.action_space = spaces_of(self.problem, vector)
@@ -212,7 +210,7 @@ class FairEnv(Shell, gym.Env[Observation, Any]):
         reward = np.asarray(after.utilities, np.float32) if self.vector else float(judged.reward)
         return self._observe(), reward, over and self._terminates, over and not self._terminates, info
 
-    def choose(self, policy: Callable[..., Any], rng: np.random.Generator) -> int | Ints:
+    def choose(self, policy: Callable[..., Ints], rng: np.random.Generator) -> int | Ints:
         """The action that a policy such as `bygones.allocation.policies.OneStep` takes now."""
         if self._now is None:
             raise ResetNeeded("call reset() before choose(): no episode has begun")
@@ -257,7 +255,7 @@ class FairEnv(Shell, gym.Env[Observation, Any]):
 def problem_to_play(
     scenario: Scenario | str, problem: FairProblem | None, vector: bool, settings: Settings
 ) -> FairProblem:
-    """The problem of an environment, from what was passed to `gym.make`."""
+    """The problem of an environment, from the arguments of `gym.make`."""
     if problem is not None:
         if settings or vector:
             given = ", ".join([*settings, *(["vector"] if vector else [])])
@@ -271,7 +269,7 @@ def problem_to_play(
     return problem_of(scenario, welfare="egalitarian", **settings)
 
 
-def spaces_of(problem: FairProblem, vector: bool = False) -> tuple[gym.Space[Observation], gym.Space[Any]]:
+def spaces_of(problem: FairProblem, vector: bool = False) -> tuple[gym.Space[Observation], gym.Space[AnyAction]]:
     """The observation and the action space of a problem."""
     if problem.observation_scale == "running":
         raise ValueError(

@@ -7,7 +7,7 @@ as the paper's problem does; if not, it goes on environment by environment.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -17,8 +17,8 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from bygones._arrays import Array, Bools, Floats, Ints, check_count
-from bygones.envs.batches import as_objects, merged, spread, taken
-from bygones.envs.env import AnyAction, Info, Observation, Shell, served_by, spaces_of
+from bygones.envs.batches import Info, as_objects, merged, spread, taken
+from bygones.envs.env import AnyAction, Observation, Shell, served_by, spaces_of
 from bygones.envs.episode import (
     EpisodeState,
     Outcome,
@@ -44,7 +44,7 @@ class Playing(NamedTuple):
     outcome: Outcome
 
 
-class FairVectorEnv(Shell, VectorEnv[Observation, Any, np.ndarray]):
+class FairVectorEnv(Shell, VectorEnv[Observation, AnyAction, np.ndarray]):
     """`num_envs` copies of `FairEnv`, which documents the environment, in one.
 
     Spaces, infos and autoreset behave as in Gymnasium's `SyncVectorEnv` over the same number of single environments. A
@@ -79,7 +79,7 @@ class FairVectorEnv(Shell, VectorEnv[Observation, Any, np.ndarray]):
         problem: FairProblem | None = None,
         vector: bool = False,
         render_mode: str | None = None,
-        **settings: Any,
+        **settings: object,
     ) -> None:
         self._set_up(scenario, problem, vector, render_mode, settings)
         self.num_envs = check_count("num_envs", num_envs)

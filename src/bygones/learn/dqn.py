@@ -142,8 +142,8 @@ class DQN(iterations.Learner):
         assert isinstance(actor, Greedy)
         epsilon = self.exploration(now.steps / (numbers.rollouts * shape.rollout_steps))
 
-        def step(carry: tuple[State, Normaliser | None], drawn: tuple[Noise, jax.Array]) -> tuple[Tree, Moves]:
-            (state, normaliser), (noise, gumbel) = carry, drawn
+        def step(loop: tuple[State, Normaliser | None], drawn: tuple[Noise, jax.Array]) -> tuple[Tree, Moves]:
+            (state, normaliser), (noise, gumbel) = loop, drawn
             values = apply(now.networks.policy, normalised(env.observe(state, params), normaliser), shape.matvec)
             action = jnp.asarray(actor.best(actor.log_chances(values, epsilon) + gumbel))
             after = env.advance(noise, state, action, params)

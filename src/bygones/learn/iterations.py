@@ -168,8 +168,8 @@ def segment(
 ) -> Iteration:
     """`count` iterations of a run, at most `most`; a run that is over or stopped does not change."""
 
-    def body(i: jax.Array, carry: Iteration) -> Iteration:
-        state, curves = carry
+    def body(i: jax.Array, loop: Iteration) -> Iteration:
+        state, curves = loop
         state, curve = shape.learner.iterate(state, params, numbers, shape)
         return state, jax.tree.map(lambda all_, one: all_.at[i].set(one), curves, curve)
 

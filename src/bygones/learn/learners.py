@@ -58,7 +58,7 @@ def names() -> tuple[str, ...]:
 
 
 def checked(name: str) -> str:
-    """The name of a learner as it was added, or `module:name`; anything else is refused."""
+    """The name under which a learner was added, or `module:name`; anything else is refused."""
     return name if name in learners.names() else learners.name_of(kind_of(name)) or name
 
 

@@ -23,7 +23,7 @@ from bygones.learn.networks import Layer, Networks
 from bygones.learn.ppo import Samples
 from bygones.learn.programs import Tree
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Function = TypeVar("_Function", bound=Callable[..., object])
 
 # Constants are of single precision too: a double one would make the whole expression double.
 _f = np.float32

@@ -106,7 +106,7 @@ class TrainedPolicy:
     ) -> tuple[Ints, np.ndarray | None]:
         """The action, or actions, with Stable-Baselines3's signature: `action, state = policy.predict(observation)`.
 
-        Deterministic is greedy and takes the most probable action, otherwise one is sampled, from `rng` if it is given.
+        Deterministic is greedy; otherwise an action is sampled, from `rng` if it is given.
         The action is the number of a subset of agents; a symmetric policy gives the agents themselves, `n_resources` of
         them, by default as many as in training, the one drawn first in front.
 
@@ -126,13 +126,13 @@ class TrainedPolicy:
                 'trained with policy="symmetric" serve another number of agents'
             )
         shown, kind = self._seen(np.asarray(observation), state, episode_start), self._actor_in_training
-        carried = np.asarray(kind.carry(self.networks, shown)) if isinstance(kind, Recurrent) else None
+        after = np.asarray(kind.next_state(self.networks, shown)) if isinstance(kind, Recurrent) else None
         probabilities = np.asarray(self._probabilities(shown))
         if deterministic:
-            return probabilities.argmax(axis=-1), carried
+            return probabilities.argmax(axis=-1), after
         drawn = (rng or np.random.default_rng()).random((*probabilities.shape[:-1], 1))
         reached = probabilities.cumsum(axis=-1)
-        return (drawn * reached[..., -1:] >= reached).sum(axis=-1), carried
+        return (drawn * reached[..., -1:] >= reached).sum(axis=-1), after
 
     def save(self, path: Path | str) -> None:
         """Writes one safetensors file; the settings, and the problem if it is a custom one, are JSON in its header."""

@@ -148,14 +148,14 @@ def improve(
     """Epochs of minibatches in the given order, shape (epochs, steps); also the mean policy and value loss."""
     pack, unpack = _packing(networks, shape.flat)
 
-    def update(carry: tuple[Tree, Adam], batch: Samples) -> tuple[tuple[Tree, Adam], jax.Array]:
-        weights, adam = carry
+    def update(loop: tuple[Tree, Adam], batch: Samples) -> tuple[tuple[Tree, Adam], jax.Array]:
+        weights, adam = loop
         gradient, losses = jax.grad(loss_of or loss, has_aux=True)(unpack(weights), batch, numbers, shape)
         return adam_step(weights, adam, clip_by_norm(pack(gradient), numbers.max_grad_norm), numbers), losses
 
-    def epoch(carry: tuple[Tree, Adam], order: jax.Array) -> tuple[tuple[Tree, Adam], jax.Array]:
+    def epoch(loop: tuple[Tree, Adam], order: jax.Array) -> tuple[tuple[Tree, Adam], jax.Array]:
         batches = jax.tree.map(lambda leaf: leaf[order].reshape(-1, shape.batch_size, *leaf.shape[1:]), samples)
-        return jax.lax.scan(update, carry, batches)
+        return jax.lax.scan(update, loop, batches)
 
     start = (pack(networks), Adam(pack(adam.mean), pack(adam.square), adam.count))
     (weights, moments), losses = jax.lax.scan(epoch, start, order)

@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bygones._arrays import check_count
+from bygones._arrays import Json, check_count
 from bygones._parts import missing
 from bygones.envs.functional import Environment, EnvParams, arrays_of
 from bygones.envs.problem import FairProblem, Params
@@ -302,7 +302,7 @@ def _compiled(shape: iterations.Shape, most: int, batched: bool) -> Callable[...
     return compiled
 
 
-def _common_shape(runs: Sequence[Run], choices: dict[str, Any]) -> iterations.Shape:
+def _common_shape(runs: Sequence[Run], choices: Json) -> iterations.Shape:
     if not runs:
         raise ValueError("runs must hold at least one run, got none")
     first = program_of(runs[0], **choices)

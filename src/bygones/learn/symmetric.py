@@ -21,15 +21,15 @@ PPO is that of a finer action: as unbiased, with a little more variance.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
-from bygones._arrays import Array, namespace
+from bygones._arrays import Array, Operand, namespace
 from bygones.learn.networks import Layer, Networks, layers
 
 _NONE = -1e30
-"""A score that is never drawn; finite, so that gradients are too."""
+"""A score that is never drawn; finite, so gradients are finite too."""
 
 _FEW = 4
 """Up to so many largest values are found one after the other, which compilers fuse; more take `top_k`."""
@@ -128,7 +128,7 @@ class Rankings:
         if k > _FEW:
             import jax
 
-            return cast(Array, jax.lax.top_k(cast(Any, scores), k)[1])
+            return cast(Array, jax.lax.top_k(cast(Operand, scores), k)[1])
         ranked, agents = [], xp.arange(self.n_agents)
         for _ in range(k):
             ranked.append(xp.argmax(scores, axis=-1))
@@ -195,7 +195,7 @@ def _sums_from_the_last(rest: Array, chosen: Array) -> Array:
     if xp is not np and len(chosen) > _FEW:
         import jax
 
-        summands: Any = xp.concatenate([chosen, rest[None]])
+        summands: Operand = xp.concatenate([chosen, rest[None]])
         return cast(Array, jax.lax.cumlogsumexp(summands, axis=0, reverse=True)[:-1])
     left = [rest]
     for one in chosen[::-1]:

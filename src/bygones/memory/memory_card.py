@@ -81,7 +81,7 @@ def weights_at(memory: Memory, n_agents: int, age: int) -> Floats:
         return np.diagonal(np.broadcast_to(np.asarray(remembered, dtype=float), nothing.shape))
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Rounded, so that agents who are forgotten alike are seen to be.
+        # Rounded, or agents with equal memories would seem to differ.
         return np.round(own(one, nothing) / own(nothing, one), 9)
 
 

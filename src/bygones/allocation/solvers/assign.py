@@ -1,7 +1,7 @@
 r"""`Assign`: which algorithm fits.
 
 With one item per agent: a matching of largest total gain for sums of curves (`matching.py`), level by level for leximin
-(`leximin.py`). With unlimited capacity and utilitarian welfare every item goes to whoever gains most. All other
+(`leximin.py`). With unlimited capacity and utilitarian welfare every item goes to the agent who gains most. All other
 bundles are integer programmes.
 """
 

@@ -14,7 +14,7 @@ agents under generalised Gini welfare resembles. Every welfare becomes linear:
 
 A second solution, with the first one excluded, shows whether there may be ties; leximin then decides among them.
 The solver sees agents and options in random order, so interchangeable agents have equal chances. All comparisons
-are as exact as the solver, about $10^{-6}$ of the largest utility; `gap` says what was proven.
+are as exact as the solver, about $10^{-6}$ of the largest utility; `gap` is the proven bound.
 """
 
 from __future__ import annotations

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Box, Dict, Space
 
 from bygones._arrays import Floats, check_count
+from bygones.envs.wrappers.recall import AnyEnv, AnyObservation, AnyVectorEnv
 from bygones.memory import Memory
 
 _ROUNDING = 1e-12
@@ -31,13 +31,13 @@ class Layout:
         dtype: the type of the numbers of the memory, and of all numbers in a flat observation.
     """
 
-    space: Space[Any]
+    space: Space[AnyObservation]
     dtype: np.dtype
     observe_denominator: bool
     flat: bool
     extends_dict: bool
 
-    def join(self, observation: Any, Z: Floats, d: Floats) -> Any:
+    def join(self, observation: AnyObservation, Z: Floats, d: Floats) -> AnyObservation:
         """The joint observation; leading axes of Z are a batch that the observation has too."""
         if self.flat:
             observed = np.reshape(observation, (*Z.shape[:-1], -1))
@@ -50,7 +50,7 @@ class Layout:
 
 
 def layout(
-    base: Space[Any],
+    base: Space[AnyObservation],
     memory: Memory,
     reward_space: Box,
     *,
@@ -98,7 +98,7 @@ def memory_range(memory: Memory, reward_space: Box, steps: float = math.inf) -> 
     return _times(reach, low), _times(reach, high)
 
 
-def horizon_of(env: Any, given: int | None) -> float:
+def horizon_of(env: AnyEnv | AnyVectorEnv, given: int | None) -> float:
     """The length of an episode in steps: as given, or as the environment's time limit has it, or infinite."""
     if given is not None:
         return check_count("horizon", given)

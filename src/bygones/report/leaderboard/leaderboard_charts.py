@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from bygones._arrays import Json
 from bygones.leaderboard.entries import MEMORIES
 from bygones.leaderboard.standings import BoardVerdict, Remembering
 from bygones.report.page import Chart, label
@@ -16,7 +16,7 @@ _KINDS = (("the best rule", "diamond", PALETTE[1]), ("the best learner", "circle
 def verdict_chart(pairs: Sequence[BoardVerdict]) -> Chart:
     """The best rule and the best learner of every scenario, with their intervals, as shares of the better one."""
     shown = sorted(pairs, key=lambda pair: pair.gain)
-    traces: list[dict[str, Any]] = []
+    traces: list[Json] = []
     for place, (name, symbol, colour) in enumerate(_KINDS):
         cells = [pair[place] for pair in shown]
         shares = [[cell.mean, *(cell.interval if len(cell.scores) > 1 else [cell.mean] * 2)] for cell in cells]
