@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bygones._arrays import Ints
+
+AnyAction: TypeAlias = Any
+"""An action as people and learners give it, such as its number or the agents to serve; the environment checks it."""
 
 Info: TypeAlias = dict[str, Any]
 """The `info` and the `options` of Gymnasium, by name."""
@@ -18,8 +21,7 @@ Tree = TypeVar("Tree", bound=tuple[Any, ...])
 
 def taken(tree: Tree, which: Ints | int) -> Tree:
     """The selected rows of every array in a (named) tuple of tuples and arrays."""
-    rows: Tree = mapped(lambda array: array[which], tree)
-    return rows
+    return cast(Tree, mapped(lambda array: array[which], tree))
 
 
 def merged(tree: Tree, *parts: tuple[Ints, Tree]) -> Tree:
@@ -31,8 +33,7 @@ def merged(tree: Tree, *parts: tuple[Ints, Tree]) -> Tree:
             array[which] = row
         return array
 
-    whole: Tree = mapped(replaced, tree, *(part for _, part in parts))
-    return whole
+    return cast(Tree, mapped(replaced, tree, *(part for _, part in parts)))
 
 
 def spread(info: Info, which: Ints, num_envs: int) -> Info:

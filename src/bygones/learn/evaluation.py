@@ -241,8 +241,7 @@ def _compiled(player: Player, batched: bool) -> _Program:
 
     def metrics(parts: Parts, states: State) -> dict[str, jax.Array]:
         env, numbers = around(parts)
-        found: dict[str, jax.Array] = jax.vmap(jax.vmap(env.metrics, (0, None)), (0, None))(states, numbers)
-        return found
+        return jax.vmap(jax.vmap(env.metrics, (0, None)), (0, None))(states, numbers)
 
     if batched:
         return _Program(
@@ -272,8 +271,7 @@ def _asked(predict: Predict, problem: FairProblem, worlds: Worlds, deterministic
 def _many(environment: Environment, name: str) -> Callable[..., Tree]:
     """A function of the environment for many states at once, compiled."""
     mapped = {"start": (0, None), "observe": (0, None), "advance": (0, 0, 0, None), "metrics": (0, None)}[name]
-    compiled: Callable[..., Tree] = jax.jit(jax.vmap(getattr(environment, name), in_axes=mapped))
-    return compiled
+    return jax.jit(jax.vmap(getattr(environment, name), in_axes=mapped))
 
 
 def _one_per_row(actions: object, problem: FairProblem, rows: int) -> np.ndarray:

@@ -59,7 +59,7 @@ class PPO(iterations.Learner):
     def iterate(self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape) -> iterations.Iteration:
         samples, order, onward, curve = experience(state, params, numbers, shape)
         learned = improve(state.networks, state.adam, samples, order, numbers, shape)
-        return iterations.settle(state, onward, curve, *learned, numbers)
+        return iterations.settle(state, onward, curve, learned, numbers)
 
 
 def experience(
@@ -118,8 +118,7 @@ def gae(rewards: jax.Array, values: jax.Array, over: jax.Array, last_value: jax.
     def chain(later: tuple[jax.Array, jax.Array], sooner: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         return later[0] * sooner[0], sooner[1] + sooner[0] * later[1]
 
-    advantages: jax.Array = jax.lax.associative_scan(chain, (goes_on * numbers.gae_lambda, surprise), reverse=True)[1]
-    return advantages
+    return jax.lax.associative_scan(chain, (goes_on * numbers.gae_lambda, surprise), reverse=True)[1]
 
 
 def permutations(key: jax.Array, shape: Shape) -> jax.Array:
@@ -144,7 +143,7 @@ def improve(
     numbers: Numbers,
     shape: Shape,
     loss_of: Loss | None = None,
-) -> tuple[Networks, Adam, jax.Array]:
+) -> iterations.Improved:
     """Epochs of minibatches in the given order, shape (epochs, steps); also the mean policy and value loss."""
     pack, unpack = _packing(networks, shape.flat)
 

@@ -108,34 +108,22 @@ def usable_cores() -> int:
 
 @contextmanager
 def _inherited(environment: Mapping[str, str]) -> Iterator[None]:
-    """Processes that are started in this block have these variables from the start, and ignore Ctrl-C."""
+    """Processes started in this block have these variables and ignore Ctrl-C, which waits for the end of the block."""
     before = {name: os.environ.get(name) for name in environment}
-    os.environ.update(environment)
+    # Windows has no masks of signals: there Ctrl-C stops a worker itself, and not the process that started it.
+    has_masks = hasattr(signal, "pthread_sigmask")
+    handled = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if has_masks else set()
     try:
-        with _without_interrupts():
-            yield
+        os.environ.update(environment)
+        yield
     finally:
         for name, value in before.items():
             if value is None:
-                del os.environ[name]
+                os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Ctrl-C waits for the end of this block, and processes that are started in it ignore it.
-
-    Windows has no masks of signals. A worker is stopped there by Ctrl-C itself, and not by the process that started it.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    handled = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, handled)
+        if has_masks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, handled)
 
 
 def _hand_over(worker: Connection, waiting: Iterator[tuple[int, Task]], busy: dict[Connection, int]) -> None:

@@ -51,7 +51,7 @@ def in_tasks(
     with put_off() as ctrl_c, cluster(address):
         options = {"num_cpus": 1, "max_retries": -1, "runtime_env": {"env_vars": dict(environment)}}
         task = ray.remote(**options)(_with_board)
-        board = ray.remote(num_cpus=0, max_restarts=-1, scheduling_strategy=_beside_driver(ray))(Board).remote()
+        board = ray.remote(num_cpus=0, max_restarts=-1, scheduling_strategy=_near_driver(ray))(Board).remote()
         going: set[Reference] = set()
         try:
             with ctrl_c.heeded():
@@ -171,7 +171,7 @@ def _check_answers(address: str) -> None:
         raise ConnectionError(f"no Ray cluster answers at {address}: {error.strerror or error}") from None
 
 
-def _beside_driver(ray: Ray) -> Any:
+def _near_driver(ray: Ray) -> Any:
     """On the driver's own node while it exists: if that node is lost, no one is left to report to."""
     return ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
         ray.get_runtime_context().get_node_id(), soft=True

@@ -12,7 +12,7 @@ to its beginning.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -112,12 +112,11 @@ class RecurrentPPO(Learner):
         order_key = jax.random.fold_in(jax.random.fold_in(jax.random.wrap_key_data(state.key), state.rollouts), 2)
         order = ppo.permutations(order_key, of_sequences)
         learned = ppo.improve(state.networks, state.adam, cut, order, numbers, of_sequences, loss_of)
-        return iterations.settle(state, onward, curve, *learned, numbers)
+        return iterations.settle(state, onward, curve, learned, numbers)
 
     def in_sequences(self, samples: Samples) -> Samples:
         """The samples with sequences along the first axis, and steps along the second."""
-        cut: Samples = jax.tree.map(lambda leaf: leaf.reshape(-1, self.sequence, *leaf.shape[1:]), samples)
-        return cut
+        return cast(Samples, jax.tree.map(lambda leaf: leaf.reshape(-1, self.sequence, *leaf.shape[1:]), samples))
 
 
 def samples_of(networks: Networks, rollout: Rollout, numbers: Numbers, shape: Shape) -> tuple[Samples, jax.Array]:

@@ -169,18 +169,15 @@ class Settings:
         check_count("counterfactuals", self.counterfactuals, 0, most=1000)
         check_one_of("agent_features", self.agent_features, get_args(AgentFeatures))
         if self.policy == "mlp":
-            self._check_mlp()
+            widths = [2 * self.n_agents + 1, *self.hidden, self.n_agents]
+            weights = sum(before * after for before, after in itertools.pairwise(widths))
+            if weights > WEIGHTS:
+                raise ValueError(f"hidden must give a network of at most {WEIGHTS:,} weights, got {weights:,}")
         if check_count("batch_size", self.batch_size, least=2) > self.rollout_steps or (
             self.rollout_steps % self.batch_size
         ):
             raise ValueError(f"batch_size must divide rollout_steps ({self.rollout_steps}), got {self.batch_size}")
         check_solvable(self.policy, self.problem())
-
-    def _check_mlp(self) -> None:
-        widths = [2 * self.n_agents + 1, *self.hidden, self.n_agents]
-        weights = sum(before * after for before, after in itertools.pairwise(widths))
-        if weights > WEIGHTS:
-            raise ValueError(f"hidden must give a network of at most {WEIGHTS:,} weights, got {weights:,}")
 
     def problem(self) -> FairProblem:
         """The learning problem of these settings."""

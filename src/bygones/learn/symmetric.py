@@ -102,7 +102,7 @@ class Rankings:
         belong to no agent are the same for all. The batch comes last, because compiled programs are twice as fast where
         neighbours in memory go through the same operations.
         """
-        n, xp, seen_as = self.n_agents, namespace(observations), _compressed if self.logarithmic else _unchanged
+        n, xp, seen_as = self.n_agents, namespace(observations), _compressed if self.logarithmic else lambda x: x
         seen = xp.moveaxis(observations, -1, 0)
         first = self.n_seen * n + self.n_shared
         own, Z = seen[: self.n_seen * n].reshape((self.n_seen, n, *seen.shape[1:])), seen[first : first + n]
@@ -215,7 +215,3 @@ def _fixed(x: Array) -> Array:
 def _compressed(x: Array) -> Array:
     xp = namespace(x)
     return xp.where(x < 0, -1.0, 1.0) * xp.log1p(xp.abs(x))
-
-
-def _unchanged(x: Array) -> Array:
-    return x

@@ -152,7 +152,7 @@ class Results(Answer):
         values: np.ndarray = self._column(name).to_numpy()
         return values
 
-    def where(self, **wanted: object) -> Results:
+    def where(self, **wanted: Any) -> Results:
         """The runs whose columns have these values; a list, tuple, set or range matches any of its values.
 
         In a column of lists, such as `hidden`, a list is a single value.

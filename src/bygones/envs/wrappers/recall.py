@@ -21,9 +21,6 @@ from bygones.memory import Memory
 AnyObservation: TypeAlias = Any
 """An observation of some space, of one environment or of each of a batch."""
 
-AnyAction: TypeAlias = Any
-"""An action of some space, or one for each of a batch."""
-
 AnyEnv: TypeAlias = Env[Any, Any]
 AnyVectorEnv: TypeAlias = VectorEnv[Any, Any, Any]
 

@@ -8,10 +8,10 @@ import gymnasium as gym
 from gymnasium.spaces import Box
 from gymnasium.utils import RecordConstructorArgs
 
-from bygones.envs.batches import Info
+from bygones.envs.batches import AnyAction, Info
 from bygones.envs.wrappers.fairness import Fairness, plain
-from bygones.envs.wrappers.observing import horizon_of, layout
-from bygones.envs.wrappers.recall import AnyAction, AnyEnv, AnyObservation, Recall, reward_space_of
+from bygones.envs.wrappers.observing import layout
+from bygones.envs.wrappers.recall import AnyEnv, AnyObservation, Recall, reward_space_of
 from bygones.memory import Memory
 from bygones.welfare import AnyWelfare
 
@@ -58,14 +58,7 @@ class RememberRewards(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         gym.Wrapper.__init__(self, env)
         self.reward_space = reward_space_of(env, reward_space)
         self._recall = Recall(memory, self.reward_space.shape[0])
-        self._layout = layout(
-            env.observation_space,
-            memory,
-            self.reward_space,
-            observe_denominator=observe_denominator,
-            flatten=flatten,
-            horizon=horizon_of(env, horizon),
-        )
+        self._layout = layout(env, memory, self.reward_space, observe_denominator, flatten, horizon)
         self.observation_space = self._layout.space
 
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[AnyObservation, Info]:

@@ -11,8 +11,7 @@ The difficult part is when to empty a memory. A vector environment begins new ep
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from gymnasium.spaces import Box
@@ -20,14 +19,15 @@ from gymnasium.vector import AutoresetMode, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
 from bygones._arrays import Bools
-from bygones.envs.batches import Info, rows, spread
+from bygones.envs.batches import AnyAction, Info, as_objects, rows, spread
 from bygones.envs.wrappers.fairness import Fairness
-from bygones.envs.wrappers.observing import horizon_of, layout
-from bygones.envs.wrappers.recall import AnyAction, AnyObservation, AnyVectorEnv, Recall, reward_space_of
+from bygones.envs.wrappers.observing import layout
+from bygones.envs.wrappers.recall import AnyObservation, AnyVectorEnv, Recall, reward_space_of
 from bygones.memory import Memory
 from bygones.welfare import AnyWelfare
 
-Seeds: TypeAlias = int | Sequence[int | None] | None
+Seeds: TypeAlias = Any
+"""A seed, or one for each sub-environment."""
 
 Step: TypeAlias = tuple[AnyObservation, np.ndarray, np.ndarray, np.ndarray, Info]
 """Observations, rewards, terminations, truncations and infos."""
@@ -86,14 +86,7 @@ class VectorRememberRewards(_EpisodeWrapper):
         super().__init__(env)
         self.reward_space = reward_space_of(env, reward_space)
         self._recall = Recall(memory, self.reward_space.shape[0], (env.num_envs,))
-        self._layout = layout(
-            env.single_observation_space,
-            memory,
-            self.reward_space,
-            observe_denominator=observe_denominator,
-            flatten=flatten,
-            horizon=horizon_of(env, horizon),
-        )
+        self._layout = layout(env, memory, self.reward_space, observe_denominator, flatten, horizon)
         self.single_observation_space = self._layout.space
         self.observation_space = batch_space(self._layout.space, env.num_envs)
 
@@ -117,11 +110,8 @@ class VectorRememberRewards(_EpisodeWrapper):
         return self._layout.join(observations, self._recall.values, self._recall.denominator)
 
     def _join_final(self, observations: AnyObservation, ended: Bools) -> np.ndarray:
-        Z, d = self._recall.values, self._recall.denominator
-        joined = np.full(self.num_envs, None, dtype=object)
-        for i in np.flatnonzero(ended):
-            joined[i] = self._layout.join(observations[i], Z[i], d[i])
-        return joined
+        Z, d, which = self._recall.values, self._recall.denominator, np.flatnonzero(ended)
+        return as_objects([self._layout.join(observations[i], Z[i], d[i]) for i in which], which, self.num_envs)
 
 
 class VectorFairReward(_EpisodeWrapper):

@@ -158,7 +158,7 @@ def _judgements(sets: Mapping[str, Results]) -> Mapping[str, Sequence[Judgement]
     return judged
 
 
-def _every_run(sets: Mapping[str, Results], panels: Sequence[Mapping[str, object]]) -> list[Block]:
+def _every_run(sets: Mapping[str, Results], panels: Sequence[Json]) -> list[Block]:
     def there(name: str, order: Sequence[str] = ()) -> list[str]:
         values = dict.fromkeys(panel[name] for panel in panels)
         return [*(value for value in order if value in values), *(value for value in values if value not in order)]
