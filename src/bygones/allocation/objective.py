@@ -84,18 +84,18 @@ def check_form(welfare: Welfare, kind: Kind, n_agents: int | None = None) -> Non
 def _with_a_value(welfare: Welfare, kind: Kind, Z: Array) -> Array:
     """The welfare of Z by a function of no known form, refused where it has no value that can be compared."""
     with np.errstate(all="ignore"):
-        found = judged(welfare, Z)
-    bad = np.isnan(found) if kind == "good" else ~np.isfinite(found)
+        value = judged(welfare, Z)
+    bad = np.isnan(value) if kind == "good" else ~np.isfinite(value)
     if np.any(bad):
         at = np.unravel_index(int(np.argmax(bad)), np.shape(bad))
-        where = f"welfare {welfare} must be a number for every Z, got {np.asarray(found)[at]} for {np.asarray(Z)[at]}"
+        where = f"welfare {welfare} must be a number for every Z, got {np.asarray(value)[at]} for {np.asarray(Z)[at]}"
         if kind == "good":
             raise ValueError(where)
         raise ValueError(
             f"{where}, which are loads with their sign turned: for burdens use a function that takes numbers "
             "below 0, or egalitarian, utilitarian, generalized_gini or power_burden(p=2)"
         )
-    return found
+    return value
 
 
 def _check_domain(welfare: Welfare, base: np.ndarray) -> None:

@@ -215,13 +215,13 @@ def read_entitlements(
         where: where the agents come from, for the error.
     """
     rows = read(path, ("agent", "entitlement"))
-    found = {}
+    entitlements = {}
     for name, (line, row) in zip(_agents(path, rows), rows, strict=True):
-        found[name] = _number(path, line, row, "entitlement")
-        if not found[name] and not exempt:
+        entitlements[name] = _number(path, line, row, "entitlement")
+        if not entitlements[name] and not exempt:
             raise ValueError(f"{path}, row {line}: column 'entitlement' must be above 0, got {row['entitlement']!r}")
-    check_known(found, agents, str(path), where)
-    settled = settle(found, dict.fromkeys(agents, 0.0), others, where)
+    check_known(entitlements, agents, str(path), where)
+    settled = settle(entitlements, dict.fromkeys(agents, 0.0), others, where)
     return np.array([settled[name] for name in agents])
 
 
@@ -300,11 +300,11 @@ def _check_columns(path: Path, columns: Sequence[str]) -> None:
 
 def _form(path: Path, columns: Sequence[str], amount: float | None) -> tuple[str, tuple[str, ...]]:
     """What the table is a table of, and the options that go with it."""
-    found = ", ".join(map(repr, columns))
+    headings = ", ".join(map(repr, columns))
     if "item" in columns or "utility" in columns:
         for name in ("item", "utility"):
             if name not in columns:
-                raise ValueError(f"{path} has no column {name!r}: found 'agent', {found}")
+                raise ValueError(f"{path} has no column {name!r}: found 'agent', {headings}")
         _check_alone(path, columns, ("item", "utility"))
         return "items", ("capacity",)
     if "need" in columns and amount is not None:
@@ -316,7 +316,7 @@ def _form(path: Path, columns: Sequence[str], amount: float | None) -> tuple[str
     if "rate" in columns or "cap" in columns:
         _check_alone(path, columns, ("rate", "cap"))
         if amount is None:
-            raise ValueError(f"{path} has the columns {found}: give the amount to divide")
+            raise ValueError(f"{path} has the columns {headings}: give the amount to divide")
         return "rates", ("amount",)
     if columns:
         return "items", ("capacity",)

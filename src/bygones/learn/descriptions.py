@@ -249,8 +249,8 @@ def _flattened(name: str, it: object) -> tuple[list[object], str]:
 
 def _rebuilt(module: ModuleType, described: Description) -> Any:
     # A file may name anything, and only parts with public names there are made.
-    made = [name for name, it in vars(module).items() if isinstance(it, type) and not name.startswith("_")]
-    check_one_of("kind", described["kind"], made)
+    public = [name for name, it in vars(module).items() if isinstance(it, type) and not name.startswith("_")]
+    check_one_of("kind", described["kind"], public)
     kind = getattr(module, described["kind"])
     return kind(**{name: _rebuilt_number(module, value) for name, value in described["numbers"].items()})
 

@@ -179,7 +179,7 @@ def segment(
     with jax.default_matmul_precision(shape.precision):
         one = jax.eval_shape(lambda s: shape.learner.iterate(s, params, numbers, shape)[1], state)
         curves = jax.tree.map(lambda leaf: jnp.zeros((most, *leaf.shape), leaf.dtype), one)
-        return jax.lax.fori_loop(0, count, body, (state, curves))
+        return cast(Iteration, jax.lax.fori_loop(0, count, body, (state, curves)))
 
 
 def taken(state: RunState, steps: Steps, params: EnvParams, numbers: Numbers, shape: Shape) -> Iteration:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -118,7 +118,8 @@ def gae(rewards: jax.Array, values: jax.Array, over: jax.Array, last_value: jax.
     def chain(later: tuple[jax.Array, jax.Array], sooner: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         return later[0] * sooner[0], sooner[1] + sooner[0] * later[1]
 
-    return jax.lax.associative_scan(chain, (goes_on * numbers.gae_lambda, surprise), reverse=True)[1]
+    weights = goes_on * numbers.gae_lambda
+    return cast(jax.Array, jax.lax.associative_scan(chain, (weights, surprise), reverse=True)[1])
 
 
 def permutations(key: jax.Array, shape: Shape) -> jax.Array:

@@ -122,9 +122,9 @@ class Rankings:
         """The agents with the k highest scores, the highest first."""
         xp, k = namespace(scores), self.n_resources
         if xp is np:
-            found = np.argpartition(-np.asarray(scores), k - 1, axis=-1)[..., :k]
-            order = np.argsort(-np.take_along_axis(np.asarray(scores), found, axis=-1), axis=-1, kind="stable")
-            return np.take_along_axis(found, order, axis=-1)
+            k_best = np.argpartition(-np.asarray(scores), k - 1, axis=-1)[..., :k]
+            order = np.argsort(-np.take_along_axis(np.asarray(scores), k_best, axis=-1), axis=-1, kind="stable")
+            return np.take_along_axis(k_best, order, axis=-1)
         if k > _FEW:
             import jax
 
@@ -180,8 +180,8 @@ class Rankings:
 def _product(weight: Array, x: Array, matvec: bool = True) -> Array:
     """weightᵀ·x over the first axis of both; as of `networks.apply`, possibly without a matrix product."""
     columns = x.reshape((x.shape[0], -1))
-    made = weight.T @ columns if matvec else (weight[:, :, None] * columns[:, None]).sum(axis=0)
-    return made.reshape((-1, *x.shape[1:]))
+    product = weight.T @ columns if matvec else (weight[:, :, None] * columns[:, None]).sum(axis=0)
+    return product.reshape((-1, *x.shape[1:]))
 
 
 def _column(bias: Array, x: Array) -> Array:

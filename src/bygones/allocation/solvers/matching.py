@@ -94,8 +94,8 @@ class DenseGains:
     def tight(self, surplus: np.ndarray, prices: np.ndarray, slack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         n, m = self.shape
         parts = [slice(first, first + _ROWS) for first in range(0, n, _ROWS)]
-        found = [np.flatnonzero(self.matrix[part] >= np.add.outer(surplus[part], prices - slack)) for part in parts]
-        pairs = np.concatenate([pairs + m * part.start for part, pairs in zip(parts, found, strict=True)])
+        places = [np.flatnonzero(self.matrix[part] >= np.add.outer(surplus[part], prices - slack)) for part in parts]
+        pairs = np.concatenate([pairs + m * part.start for part, pairs in zip(parts, places, strict=True)])
         return np.divmod(pairs, m)
 
 
