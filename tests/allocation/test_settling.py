@@ -18,7 +18,7 @@ def test_a_partial_file_is_refused_naming_everybody_who_is_missing(tables, capsy
     needs, shares = tables
     command = ("allocate", needs, "--half-life", "3", "--entitlements", shares)
     assert "2 of 3 agents in the table of needs have no entitlement: b and c" in refused(capsys, *command)
-    assert "1 of 3 agents" in run(capsys, *command, "--others", "1")
+    assert "of the three who asked" in run(capsys, *command, "--others", "1")
     assert "others must be a number here" in refused(capsys, *command, "--others", "proportional")
     assert "others is for --entitlements" in refused(capsys, "allocate", needs, "--half-life", "3", "--others", "1")
 
