@@ -138,7 +138,7 @@ def _import(name: str) -> object:
     if name not in __all__:
         near = difflib.get_close_matches(name, __all__, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        # With a name and no object, Python adds no second suggestion of its own.
+        # With a name and no object, Python adds no second suggestion.
         raise AttributeError(f"module 'bygones' has no attribute {name!r}{hint}", name=name)
     with needed_by(f"bygones.{name}"):
         home = importlib.import_module(f"bygones.{module}")

@@ -210,7 +210,7 @@ def at_least(value: Number, least: Number) -> Number:
 
 
 def as_array(value: object) -> Array:
-    """The value as an array of its own kind; lists and scalars become NumPy arrays of floats."""
+    """The value as an array of its kind; lists and scalars become NumPy arrays of floats."""
     if namespace(value) is not np:
         return cast(Array, value)
     array = np.asarray(value)

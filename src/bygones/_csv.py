@@ -1,6 +1,6 @@
 """CSV tables: errors name the row, and the tables it writes are safe to open in a spreadsheet.
 
-What a spreadsheet would read as a formula (it begins with = + - @, a tab or a carriage return) is written with an
+Text that a spreadsheet would read as a formula (it begins with = + - @, a tab or a carriage return) is written with an
 apostrophe before it, which spreadsheets treat as a mark of text; reading removes the apostrophe again. This holds
 within a cell as well, after a semicolon, a tab, a bar or the end of a line: a spreadsheet may split a line there, and
 whether the cell is in quotes makes no difference then.
@@ -27,8 +27,8 @@ COLUMNS = 100_000
 
 _LONGEST_HEADER = 10_000_000
 
-# The beginning of a cell, wherever the line is split; quotes and spaces may be taken away from it. Of what follows, the
-# apostrophes are those that were there.
+# The beginning of a cell, wherever the line is split; quotes and spaces may be taken away from it. The
+# apostrophes after it were in the text before.
 _BEGINNING, _FORMULA = r"((?:^|[;|\t\r\n])[\" ]*+)", r"(?='*+[=+\-@\uff1d\uff0b\uff0d\uff20\t\r])"
 _UNSHIELDED, _SHIELDED = re.compile(_BEGINNING + _FORMULA), re.compile(f"{_BEGINNING}'{_FORMULA}")
 _SEPARATORS = ",;\t|"
@@ -79,7 +79,7 @@ def shield(cell: str) -> str:
 
 
 def unshield(cell: str) -> str:
-    """The cell as it was before `shield`."""
+    """The cell before `shield`."""
     return _SHIELDED.sub(r"\1", cell)
 
 

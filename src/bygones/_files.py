@@ -71,7 +71,7 @@ def replacing(path: PathLike, *, private: bool = False) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def replacing_text(path: PathLike, *, private: bool = False) -> Iterator[TextIO]:
-    """A text file in UTF-8 in place of the one at `path`, see `replacing`; line ends are written as they are."""
+    """A text file in UTF-8 in place of the one at `path`, see `replacing`; line ends are not translated."""
     with replacing(path, private=private) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         yield text
@@ -90,8 +90,8 @@ def check_output(path: PathLike, inputs: Iterable[PathLike] = ()) -> None:
 
     Args:
         path: the file to write.
-        inputs: the files, folders, globs and URLs that the command reads. Files are told apart by what they are, not by
-            how they are spelled: links count as the files to which they lead.
+        inputs: the files, folders, globs and URLs that the command reads. Links count as the files to which
+            they lead, however they are spelled.
 
     Raises:
         ValueError: the message explains what to do.

@@ -1,6 +1,6 @@
 """Parts that have a name: memories, welfare functions, policies, scenarios and learners, and one grammar for all.
 
-A part is written as it is called in Python: `nash`, `alpha_fair(alpha=2)`, `sliding_window(length=28d)`. A
+A part is written like a call in Python: `nash`, `alpha_fair(alpha=2)`, `sliding_window(length=28d)`. A
 custom part is written with its module, `beds:Beds(horizon=500)`, or has a name after `Registry.add`. Capital letters,
 spaces and empty brackets make no difference, and a dash is an underscore.
 
@@ -81,7 +81,7 @@ class Registry(Generic[Built]):
 
     Args:
         what: what the parts are, for errors, such as `"memory"`.
-        own: what a custom part must be, for errors, such as `"a function of Z"`.
+        own: a description of a custom part, for errors, such as `"a function of Z"`.
         fits: whether a custom part is that.
         given: how many arguments a part is given before its parameters.
         synonyms: other names, and the names that they stand for.
@@ -188,7 +188,7 @@ class Registry(Generic[Built]):
         return Named(name, parameters, part, self.what)
 
     def _registered(self, written: str) -> str | None:
-        """The name as it was added, from any spelling of it."""
+        """The name under which it was added, from any spelling of it."""
         names = {_key(name): name for name in self._parts} | {_key(a): b for a, b in self._synonyms.items()}
         return names.get(_key(written))
 
@@ -284,7 +284,7 @@ def _quoted(match: re.Match[str]) -> str:
 
 
 def _value(node: ast.expr) -> object:
-    """A plain value; infinity has no literal of its own in Python."""
+    """A plain value; infinity has no literal in Python."""
     if isinstance(node, ast.Tuple | ast.List):
         values = [_value(each) for each in node.elts]
         return tuple(values) if isinstance(node, ast.Tuple) else values

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import unquote, unquote_plus
 
 HIDDEN = "***"
-"""What is shown instead of a password."""
+"""The text shown instead of a password."""
 
 # Each pattern starts at the beginning of a word and never goes back in it: a long text takes no longer than it is long.
 _WORD = re.compile(r"[^\s'\"]++")
@@ -30,7 +30,7 @@ def redacted(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def secrets_in(word: str) -> set[str]:
-    """The passwords in a word of a command line, as they are written and as they are meant.
+    """The passwords in a word of a command line, as written and as meant.
 
     A word that is a URL is known from its beginning to its end, so even a password with spaces and quotes is
     found, and recognised wherever a library repeats it, whole or up to where it takes the path to begin.

@@ -1,4 +1,4 @@
-"""Text for people, in tables, pages and sentences: numbers, lists, names and notes; and what a terminal may be sent."""
+"""Text for people, in tables, pages and sentences: numbers, lists, names, notes, and text safe for a terminal."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def check_name(what: str, text: object) -> str:
 def check_text(name: str, text: object, *, empty: bool = True) -> str:
     """Text that can stand in a terminal, a table and a database: in one Unicode spelling, without control characters.
 
-    Everything else is data: quotes, emoji, markup and formulas are kept as they are.
+    Everything else is data: quotes, emoji, markup and formulas are kept.
     """
     clean = unicodedata.normalize("NFC", str(text)).strip()
     # Everything printable is fine; of the rest, such as joined emoji, only these categories are not.

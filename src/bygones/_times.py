@@ -28,7 +28,7 @@ DAY_FIRST = r"^(\d\d?)\.(\d\d?)\.(\d{4})"
 
 
 _OF_THE_MACHINE = frozenset({"localtime", "posixrules"})
-"""Names under which each machine keeps a zone of its own."""
+"""Names under which each machine keeps its local zone."""
 
 _DAY = r"\d{4}-?\d\d-?\d\d|\d{4}-?W\d\d(-?\d)?|\d\d?\.\d\d?\.\d{4}"
 
@@ -41,7 +41,7 @@ def read(text: str) -> datetime:
 def instant(value: When, name: str = "at", zone: str = "UTC") -> int:
     """The instant of a datetime, a date or an ISO 8601 text such as `2026-03-02T22:00+01:00`.
 
-    What has no time zone of its own is read as a time in `zone`.
+    A time without a zone is read as a time in `zone`.
     """
     is_day = not isinstance(value, datetime)
     if isinstance(value, str):
@@ -90,7 +90,7 @@ def _zones() -> frozenset[str]:
 
 
 def _hint(text: str) -> str:
-    """What is wrong with a date that is written as dates often are; empty for other text."""
+    """The error in a date that is written in a common form but not in ISO 8601; empty for other text."""
     if re.match(r"\d+/\d+/\d+", text):
         return ": with slashes, day and month cannot be told apart"
     if re.match(r"\d\d?\.\d\d?\.\d\d(?!\d)", text):

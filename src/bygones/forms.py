@@ -312,7 +312,7 @@ class Ranked:
     r"""The form $\sum_i w_i z_{(i)}$: the utilities in ascending order, times weights that never increase.
 
     Attributes:
-        weights: of the ranks, the worst-off first; None for $w_i = (2(n-i)+1)/n^2$.
+        weights: one for each rank, the worst-off first; None for $w_i = (2(n-i)+1)/n^2$.
         mass: as many agents as each one counts, n together; None where all count alike.
     """
 
@@ -338,7 +338,7 @@ class Ranked:
         return self if self.mass is None else replace(self, mass=self.mass[who])
 
     def counting(self, entitlements: np.ndarray) -> Ranked:
-        """The form in which each agent counts as often as it is entitled, as many as there are agents together."""
+        """The form in which each agent counts in proportion to its entitlement, and all of them as many as they are."""
         n_agents = len(entitlements)
         return Ranked(self.by_rank(n_agents), entitlements * (n_agents / entitlements.sum()))
 

@@ -32,7 +32,7 @@ class Words(NamedTuple):
         owes: the verb of an agent below its share, before the amount.
         recent: the name of the number that the memory holds.
         share: the name of an agent's fair part.
-        one: the name of a place that has no name of its own.
+        one: the name of a place without a name.
         least: the same number of the agent whose turn it is.
         others: the agents a choice was made among.
     """

@@ -1,6 +1,6 @@
 r"""Simulates allocation policies on the same needs, step after step.
 
-At every step each agent has a need, the policy serves $k$ agents, and what they receive enters the memory. Two
+At every step each agent has a need, the policy serves $k$ agents, and the utilities enter the memory. Two
 simulations with the same seed see the same needs, so any difference between them comes from the policies. Of burdens
 (`kind="burden"`) the needs are the loads of the agents, and $k$ agents take theirs.
 
@@ -50,7 +50,7 @@ _NOISE_STEPS = 256
 
 
 class Setting(NamedTuple):
-    """What a policy is made for."""
+    """The setting that a policy is made for."""
 
     memory: Memory
     welfare: AnyWelfare
@@ -97,7 +97,7 @@ class Simulation:
     """The outcome of a simulation, with one row per step and one column per agent.
 
     Attributes:
-        needs: what a resource was worth to each agent at each step.
+        needs: the utility of a resource to each agent at each step.
         utilities: the utility or load of each agent at each step.
         remembered: Z after each step.
         welfare: the welfare function that judges Z; `"nash"` is log-Nash, as in the paper's experiments.
@@ -178,7 +178,7 @@ def simulate(
     """Simulates a policy for a number of steps.
 
     Args:
-        policy: decides whom to serve at each step. A policy with a memory of its own, such as `Prices`, is given the
+        policy: decides whom to serve at each step. A policy with a separate memory, such as `Prices`, is given the
             state of that memory, which must remember what `memory` does.
         needs: generates the needs of all agents.
         memory: how the past is remembered; any `Memory`.
@@ -215,7 +215,7 @@ def simulate_seeds(
         raise ValueError(f"n_resources must be at most the number of agents ({n}), got {k}")
     weights = None if entitlements is None else np.asarray(check_entitlements(entitlements, n), dtype=float)
     judge = _judge(welfare, kind, weights, n)
-    # One seed has no axis of its own: the numbers of a memory are then plain ones, with which Python is faster.
+    # A single seed has no axis: the numbers of a memory are then plain ones, with which Python is faster.
     rows = () if len(seeds) == 1 else (len(seeds),)
     noise = _Noise([check_count("seed", seed, 0) for seed in seeds], (*rows, n))
     met, utilities, remembered = (np.zeros((steps, *rows, n)) for _ in range(3))

@@ -243,19 +243,19 @@ def named(welfare: AnyWelfare, /, **parameters: object) -> Welfare:
 
 def judged(welfare: Welfare, Z: Array) -> Array:
     """The welfare of Z, refused unless it is one number per leading index."""
-    found = welfare(Z)
-    if np.shape(found) != np.shape(Z)[:-1]:
+    value = welfare(Z)
+    if np.shape(value) != np.shape(Z)[:-1]:
         raise ValueError(
             f"welfare {welfare} must judge the last axis of Z, one number per leading index, "
-            f"got shape {np.shape(found)} for Z of shape {np.shape(Z)}"
+            f"got shape {np.shape(value)} for Z of shape {np.shape(Z)}"
         )
-    return found
+    return value
 
 
 def check_axis(welfare: Welfare, n_agents: int) -> None:
     """Refuses a function that does not judge the last axis of Z.
 
-    It is tried on another number of rows than of agents: of a square, the sum over the wrong axis has the right shape.
+    It is tried on another number of rows than of agents: in a square, the sum over the wrong axis has the right shape.
     """
     with np.errstate(all="ignore"):
         judged(welfare, np.ones((3 if n_agents == 2 else 2, n_agents)))

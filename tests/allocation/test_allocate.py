@@ -337,13 +337,13 @@ class TestMemories:
 
     def test_a_mixing_memory_with_losses_is_refused_by_nash(self):
         memory = Linear(0.5 * np.eye(2), readout=np.array([[1.0, -0.5], [0.0, 1.0]]))
-        with pytest.raises(ValueError, match="what agent 1 gets lowers what is remembered of agent 0"):
+        with pytest.raises(ValueError, match="a gain of agent 1 lowers the recent total of agent 0"):
             allocate(ChooseK([1.0, 1.0], 1), memory, memory.init(2), "log_nash")
         assert allocate(ChooseK([1.0, 1.0], 1), memory, memory.init(2), "egalitarian").served.tolist() == [0]
 
     def test_of_several_losses_the_first_agent_s_is_named(self):
         memory = Linear(0.5 * np.eye(3), readout=np.array([[1.0, 0.0, -0.5], [0.0, 1.0, 0.0], [-0.5, 0.0, 1.0]]))
-        with pytest.raises(ValueError, match="what agent 2 gets lowers what is remembered of agent 0"):
+        with pytest.raises(ValueError, match="a gain of agent 2 lowers the recent total of agent 0"):
             allocate(ChooseK([1.0, 1.0, 1.0], 1), memory, memory.init(3), "log_nash")
 
     def test_a_past_below_zero_is_refused_by_nash(self):

@@ -151,7 +151,7 @@ class TestAgainstBruteForce:
             problem = Assign(loads, capacity, allowed, kind="burden")
         candidates = list(everything(loads, able, capacity))
         if not candidates:
-            with pytest.raises(ValueError, match="every item must be carried"):
+            with pytest.raises(ValueError, match="every item must be taken"):
                 allocate(problem, memory, state, name, entitlements=weights)
             return
         decision = allocate(problem, memory, state, name, entitlements=weights, rng=np.random.default_rng(0))
@@ -204,7 +204,7 @@ class TestAgainstBruteForce:
             return
         problem = Divide(amount, rates, caps, allowed=allowed, kind="burden")
         if room.sum() < amount:
-            with pytest.raises(ValueError, match="amount must be at most what the agents who can carry it"):
+            with pytest.raises(ValueError, match="amount must be at most what the agents who can take it"):
                 allocate(problem, memory, state, name, entitlements=weights)
             return
         decision = allocate(problem, memory, state, name, entitlements=weights)
@@ -376,7 +376,7 @@ class TestAvailability:
     def test_curves_need_loads_of_at_least_zero(self):
         memory = Linear(np.eye(2), readout=np.array([[1.0, -0.5], [0.0, 1.0]]))
         state = memory.update(memory.init(2), [4.0, 0.0])
-        with pytest.raises(ValueError, match="needs a memory that never falls below 0, but what agent 1 gets lowers"):
+        with pytest.raises(ValueError, match="needs a memory that never falls below 0, but a gain of agent 1 lowers"):
             allocate(Divide(1.0, [1, 1], kind="burden"), memory, state, "power_burden")
         with pytest.raises(ValueError, match="needs remembered utilities of at least 0, got -2 for agent 0"):
             allocate(
@@ -483,7 +483,7 @@ class TestFunctionsThatHaveNoMeaningForBurdens:
 
     @pytest.mark.parametrize("own", [lambda Z: -Z.max(axis=-1), lambda Z: -Z.sum(axis=-1), lambda Z: Z.prod(axis=-1)])
     def test_one_that_is_about_loads_or_a_product(self, own):
-        memory, words = PerfectRecall(), "would have everybody carry as much as possible"
+        memory, words = PerfectRecall(), "would have everyone take as much as possible"
         with pytest.raises(ValueError, match=words):
             allocate(ChooseK([3.0, 1.0], 1, kind="burden"), memory, memory.init(2), own)
         with pytest.raises(ValueError, match=words):

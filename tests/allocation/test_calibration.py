@@ -178,7 +178,7 @@ class TestAtPrices:
                 and all(owners.count(i) <= problem.room[i] for i in range(3))
             ]
             if not sums:
-                with pytest.raises(ValueError, match="every item must be carried"):
+                with pytest.raises(ValueError, match="every item must be taken"):
                     at_prices(problem, paid)
                 continue
             owners = at_prices(problem, paid)

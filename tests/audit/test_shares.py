@@ -98,7 +98,7 @@ def test_a_column_of_the_file_or_of_the_history_can_be_named(tmp_path):
 def test_those_without_an_entitlement_are_refused_or_get_what_is_said():
     given, received = {"a": 2.0, "b": 1.0}, {"a": 10.0, "b": 20.0, "c": 5.0}
     with pytest.raises(
-        ValueError, match=r"1 of 3 agents in x.csv have no entitlement: c; add them, or say with others"
+        ValueError, match=r"1 of 3 agents in x.csv have no entitlement: c; add them, or set theirs with others"
     ):
         settle(given, received, None, "x.csv")
     assert settle(given, received, 1, "x.csv") == {"a": 2, "b": 1, "c": 1}

@@ -135,7 +135,7 @@ GOOD_PAST = "agent,time,utility\nana,1,4\n"
         (
             {"needs": "agent,need,other\nana,1,2\n"},
             "",
-            "has a column 'other' beside 'need': delete it, or name it 'note'",
+            "has a column 'other' next to 'need': delete it, or name it 'note'",
         ),
         ({"needs": "agent,x,x\nana,1,2\n"}, "", "has the column 'x' twice"),
         ({"needs": "agent,x,\nana,1,2\n"}, "", "has a column without a name: name it or delete it"),
@@ -293,8 +293,8 @@ def test_past_needs_serve_every_kind_of_problem(capsys, write, table, options):
         ("ana,ben,\n1,2,3\n", (), "has a column without a name"),
         ("ana,ben\n1,two\n", (), "row 2: column 'ben' must be a finite number of at least 0, got 'two'"),
         ("ana,ben\n1,-2\n", (), "row 2: column 'ben' must be a finite number of at least 0, got '-2'"),
-        ("ana,ben\n1,\n,2\n", (), "has no row in which somebody would have gone without"),
-        ("ana,ben\n1,2\n", ("--k", 2), "has no row in which somebody would have gone without"),
+        ("ana,ben\n1,\n,2\n", (), "has no row in which anyone would have gone without"),
+        ("ana,ben\n1,2\n", ("--k", 2), "has no row in which anyone would have gone without"),
     ],
 )
 def test_bad_past_needs_are_refused(capsys, write, table, options, message):

@@ -197,7 +197,7 @@ def test_bad_input_is_one_sentence(refused, rides, tmp_path):
         ("cannot be read", text),
         ("--time-zone must be a name", rides, "--time-zone", "Mars"),
         ("1 of 2 agents in", rides, *COLUMNS, "--entitlements", some),
-        ("have no entitlement: ben; add them, or say with others", rides, *COLUMNS, "--entitlements", some),
+        ("have no entitlement: ben; add them, or set theirs with others", rides, *COLUMNS, "--entitlements", some),
         ("others must be a number above 0 or proportional", rides, *COLUMNS, "--entitlements", some, "--others", "x"),
         ("entitlement must be above 0", rides, *COLUMNS, "--entitlements", shares),
         ("'ana' appears twice", rides, *COLUMNS, "--entitlements", twice),

@@ -84,7 +84,7 @@ def test_both_tell_it_in_the_same_order_and_terms(both, form):
         ("agent;früh\nZoë;\n", (), "no agent may take any of the items 'früh'"),
         ("agent;needs\nZoë;1\n", (), "has a column 'needs': did you mean 'need'?"),
         ("agent;rate;cap\nZoë;1;1\n", (), "has the columns 'rate', 'cap': give the amount to divide"),
-        ("agent;need;cap\nZoë;1;1\n", ("--amount", 4), "has a column 'cap' beside 'need'"),
+        ("agent;need;cap\nZoë;1;1\n", ("--amount", 4), "has a column 'cap' next to 'need'"),
         ("agent;früh\nZoë;1\n", ("-k", 1), "k cannot be used with"),
         ("agent;need\nZoë;1\n", ("--capacity", 1), "capacity cannot be used with"),
         ("agent;rate\nZoë;1\n", ("--amount", 0), "amount must be a finite number above 0"),

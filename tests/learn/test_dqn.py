@@ -111,9 +111,9 @@ def kept(problem: FairProblem) -> tuple[Any, Any, Moves, Any]:
 def test_batches_are_of_steps_that_were_kept_and_of_other_memories(others: int) -> None:
     env, params, moves, shape = kept(PAPER)
     learner = DQN.of(SETTINGS.replace(counterfactuals=others))
-    batch = jax.jit(functools.partial(learner.batch, params=params, shape=shape))(
-        moves, jnp.int32(3), None, jax.random.key(1)
-    )
+    networks = shape.actor.initial(0)
+    now = Learning(networks, iterations.Adam(networks, networks, 0), None, None, moves, jnp.int32(3))
+    batch = jax.jit(functools.partial(learner.batch, params=params, shape=shape))(now, jax.random.key(1))
     imagined = jax.jit(functools.partial(dqn.with_memory, params=params, env=env))
     reward, observe = jax.jit(env.reward), jax.jit(env.observe)
     assert batch.observations.shape == (4 * (1 + others), 6)

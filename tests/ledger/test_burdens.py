@@ -48,7 +48,7 @@ def test_who_is_not_asked_or_exempt_carries_nothing(nights):
     assert nights.propose(ChooseK({"ana": 1, "ben": None}), at="2026-01-03").gets() == {"ana": "the job"}
     divided = nights.propose(Divide(4.0, {"ana": 1.0, "cem": 1.0}), at="2026-01-03")
     assert divided.gets() == {"cem": "4 of 4"}
-    with pytest.raises(ValueError, match=r"k must be at most the number of agents who can carry the burden \(0\)"):
+    with pytest.raises(ValueError, match=r"k must be at most the number of agents who can take the burden \(0\)"):
         nights.propose(ChooseK({"elif": 1}), at="2026-01-03")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bygones._arrays import AnyArray, Bools, Floats, check_between
+from bygones._arrays import AnyArray, Bools, Floats, Json, check_between
 from bygones.allocation import checks
 from bygones.allocation.problem_contract import Given, Problem
 from bygones.kinds import Kind, check_kind
@@ -33,7 +33,7 @@ class Divide(Problem):
         caps: the most of the resource that an agent may have: one number for all or one per agent, at least 0; by
             default unlimited. By name, an agent without a cap is not limited.
         allowed: False for agents who may not have a part, whose rate and cap are ignored; by default everyone may.
-        kind: `good` or `burden`; of a burden, the whole amount is carried.
+        kind: `good` or `burden`; of a burden, the whole amount is divided.
         whole: whether every part is a whole number, as of doses; the amount is then a whole number too.
         agents: the agents' names, where rates are by position.
     """
@@ -112,7 +112,7 @@ class Divide(Problem):
 
     @property
     def worth_once(self) -> float:
-        """What an agent at its cap has, on average, or all if it has none."""
+        """The mean of the caps, or the whole amount where there are none."""
         return float((self.rates * np.minimum(self.caps, self.amount)).mean())
 
     def utilities_of(self, given: np.ndarray) -> np.ndarray:
@@ -142,7 +142,7 @@ class Divide(Problem):
         part = {each.agent: each.part for each in handed}
         return np.array([part.get(name) or 0.0 for name in self.agent_names], dtype=float)
 
-    def given_data(self, given: np.ndarray) -> dict[str, Any]:
+    def given_data(self, given: np.ndarray) -> Json:
         """The amount of each agent."""
         return {"amounts": given.tolist()}
 
@@ -164,7 +164,7 @@ class Divide(Problem):
         caps = None if caps is None else {name: caps[name] for name in worth if name in caps}
         return replace(self, rates=rates, caps=caps, allowed=None, agents=None, kind=kind)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """The amount, and rates and caps by name; JSON has no infinity, and who has no cap is not limited either."""
         if type(self) is not Divide:
             return super().to_dict()

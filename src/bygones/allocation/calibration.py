@@ -1,11 +1,10 @@
 r"""Prices from past needs, before the first decision or for the next.
 
-Past problems are decided again, one after the other, by a memory that learns prices (`bygones.memory.priced`); what was
-given to whom does not matter, only what everyone needed. A short past is gone through several times, until prices have
-settled, and where agents tie each is given what a draw would give it on average; so agents who always needed the same
-have the same price, whoever was served first. A few needs say little about anybody, so an agent who was in
-$c_i$ of the problems keeps the share $c_i/(c_i + 10)$ of the logarithm of its price. The price of an agent who was in
-none is the (geometric) mean of the others'.
+Past problems are decided again, one after the other, by a memory that learns prices (`bygones.memory.priced`). Only
+needs matter, not who was served. A short past is gone through several times, until prices have settled. Where agents
+tie, each gets the mean over the draw, so agents with equal needs have equal prices in whatever order they were served.
+A few needs are weak evidence, so an agent who was in $c_i$ of the problems keeps the share $c_i/(c_i + 10)$ of the
+logarithm of its price. The price of an agent who was in none is the (geometric) mean of the others'.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from bygones.memory.priced import EVEN, PricedState
 from bygones.welfare import AnyWelfare, named
 
 FEW = 10.0
-"""The number of problems after which what was learned of an agent counts half."""
+"""The number of problems after which the price learned for an agent counts half."""
 
 ROUNDS = 2.0 * EVEN
 """After so many rounds, in each of which everyone could be served once, prices have settled."""
@@ -36,7 +35,7 @@ MOST = 1_000
 
 
 class Learned(NamedTuple):
-    """What was learned from past requests: the prices, and from how many of the requests."""
+    """The prices learned from past requests, and the number of those requests."""
 
     prices: PricedState
     requests: int
@@ -48,22 +47,22 @@ def calibrate(
     """Prices from a sample of past problems, as if they had been decided by prices, one after the other.
 
     Args:
-        problems: what there was to hand out before, with everyone's needs; in any order.
+        problems: earlier problems, with everyone's needs; in any order.
         memory: how the past is remembered.
         welfare: what the prices serve.
         entitlements: per agent.
 
     Returns:
-        What was learned, with nothing remembered of the past: the start of a `Priced` memory, or the `calibration` of
-        `prices` and `allocate`.
+        The learned prices with an empty memory: the start of a `Priced` memory, or the `calibration` of `prices` and
+        `allocate`.
     """
     sample = list(problems)
     if not sample:
         raise ValueError("problems must hold at least one problem to calibrate prices on, got none")
-    everybody = np.arange(sample[0].n_agents)
-    lesson = _Lesson(len(everybody), welfare, None if entitlements is None else np.asarray(entitlements, dtype=float))
-    lesson.go_through([(everybody, problem) for problem in sample])
-    return lesson.learned(everybody, memory)
+    everyone = np.arange(sample[0].n_agents)
+    lesson = _Lesson(len(everyone), welfare, None if entitlements is None else np.asarray(entitlements, dtype=float))
+    lesson.go_through([(everyone, problem) for problem in sample])
+    return lesson.learned(everyone, memory)
 
 
 def calibrate_by_name(
@@ -80,7 +79,7 @@ def calibrate_by_name(
     A request teaches something about those who could have been served, if not all of them could.
 
     Args:
-        requests: what there was to hand out before; in any order.
+        requests: earlier requests, in any order.
         agents: those who need a price now.
         memory: how the past is remembered.
         welfare: what the prices serve.
@@ -89,7 +88,7 @@ def calibrate_by_name(
             as 1 here.
 
     Returns:
-        What was learned, or None if there is nothing to learn: no such request, or a welfare under which all prices
+        The learned prices, or None if there is nothing to learn: no such request, or a welfare under which all prices
         are 1.
     """
     form = price_form(named(welfare))
@@ -109,7 +108,7 @@ def calibrate_by_name(
 
 
 class _Lesson:
-    """Prices as they are learned, of agents who need not be in every problem."""
+    """Prices in the course of learning, of agents who need not be in every problem."""
 
     def __init__(self, n_agents: int, welfare: AnyWelfare, entitlements: np.ndarray | None) -> None:
         self._welfare, self._entitlements = named(welfare), entitlements
@@ -136,15 +135,15 @@ class _Lesson:
         self._seen.append(np.asarray(self._state.log_prices))
 
     def learned(self, agents: np.ndarray, memory: Memory) -> PricedState:
-        """What was learned of these agents."""
+        """The prices of these agents."""
         counts = self._counts[agents]
-        # The last prices still move with every step; their mean over the later half is what they move around.
+        # The last prices still move with every step; their mean over the later half is the centre.
         settled = np.mean(self._seen[len(self._seen) // 2 :], axis=0)[agents] * counts / (counts + FEW)
         settled = np.where(counts > 0, settled - settled[counts > 0].mean(), 0.0)
         return self._of(agents)._replace(remembered=memory.init(len(agents)), log_prices=settled)
 
     def _of(self, who: np.ndarray) -> PricedState:
-        """What was learned of these agents, and nothing of what they were given: prices alone are to settle."""
+        """The prices of these agents with an empty memory, since prices alone are to settle."""
         state = self._state
         assert isinstance(state.remembered, MemoryState)
         nothing = state.remembered._replace(Z=np.zeros(len(who)), Z_lost=np.zeros(len(who)))

@@ -21,7 +21,7 @@ def names(name: str, names: Sequence[str] | None, count: int) -> tuple[str, ...]
 
 
 def names_alone(**others: object) -> None:
-    """Refuses what is given by position where agents are given by name."""
+    """Refuses arguments by position where agents are given by name."""
     for name, value in others.items():
         if value is not None:
             raise ValueError(f"{name} must be left out where agents are given by name, got {value!r}")
@@ -30,7 +30,7 @@ def names_alone(**others: object) -> None:
 def of_names(
     by_name: Mapping[str, float | None], what: str, kind: Kind
 ) -> tuple[np.ndarray, np.ndarray | None, dict[str, dict[str | None, float]]]:
-    """Numbers by name: in order, with 0 for None; who may carry a burden, None if all may; and what it is worth."""
+    """Numbers by name: in order, with 0 for None; who may take a burden, None if all may; and the worth."""
     numbers = [0.0 if value is None else number(value, f"{what} of {name!r}") for name, value in by_name.items()]
     may = np.array([value is not None for value in by_name.values()], dtype=bool)
     worth: dict[str, dict[str | None, float]] = {

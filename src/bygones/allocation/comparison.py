@@ -43,7 +43,7 @@ class Comparison:
 
     @cached_property
     def with_this(self) -> np.ndarray:
-        """Each agent's recent total with what it gets or, where one place was to be had, with a place."""
+        """Each agent's recent total with its part or, where one place was to be had, with a place."""
         decision, after = self.decision, np.asarray(self.decision.after, dtype=float)
         if self.worth is None:
             return after

@@ -1,6 +1,6 @@
 r"""`allocate`: the allocation $\mathcal{A}$ of largest welfare $W(Z \mid \mathcal{A})$ (equation 5 of the paper).
 
-Of burdens everything is handed out, and it is the burden of what has been carried that is as small as possible.
+Burdens are handed out completely, and the burden of the recent work is made as small as possible.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SOLVERS: dict[type[Problem], Solver] = dict(SOLVERS)
 def solver(kind: type[Problem]) -> Callable[[Solver], Solver]:
     """A decorator: the function solves problems of this class, for goods.
 
-    A subclass may allow fewer allocations than its parent, so it needs a solver of its own.
+    A subclass may allow fewer allocations than its parent, so it needs a separate solver.
     """
 
     def add(solve: Solver) -> Solver:
@@ -72,39 +72,39 @@ def allocate(
 ) -> Decision:
     r"""The best allocation now, given the recent totals.
 
-    Exact for problems of any size where the memory says how it responds to utilities (`Memory.response`) and the
+    Exact for problems of any size where the memory states its response to utilities (`Memory.response`) and the
     welfare has a known form (`Welfare.form`), as all of bygones' own do. Otherwise every allocation is looked at, and
     problems with too many of them are refused. Among allocations of equal welfare leximin decides, and among those
     still equal a draw, so over many repetitions tied agents are served equally often.
 
-    Of burdens (`kind="burden"` of the problem) everything is handed out, refused if that is impossible. `egalitarian`
-    then is leximin on what agents carry (the heaviest load as light as possible, then the next), `utilitarian` the
+    Burdens (`kind="burden"` of the problem) are handed out completely; a problem where that is impossible is refused.
+    `egalitarian` then is leximin on loads (the heaviest load as light as possible, then the next), `utilitarian` the
     least total, `generalized_gini` has its largest weight on the heaviest load, and `power_burden(p=2)` is the least
-    $\sum_i Z_i^p$; other names have no meaning for burdens and are refused. Welfare is the burden with its sign turned,
-    so that larger is better throughout. So a function of your own is given what agents carry below zero, as -3 for a
-    load of 3: `Z.sum(axis=-1)` is `utilitarian`, and `Z.min(axis=-1)` judges by the heaviest load.
+    $\sum_i Z_i^p$. Other names have no meaning for burdens and are refused. Welfare is the burden with its sign turned,
+    so larger is better throughout. A custom function is given loads below zero, as -3 for a load of 3:
+    `Z.sum(axis=-1)` is `utilitarian`, and `Z.min(axis=-1)` judges by the heaviest load.
 
     Args:
-        problem: what there is to hand out: `ChooseK`, `Assign`, `Divide`, or a kind of your own with a `solver`.
+        problem: what there is to hand out: `ChooseK`, `Assign`, `Divide`, or a custom kind with a `solver`.
         memory: how the past is remembered.
         state: the recent totals, before this decision; it is not changed.
         welfare: a name such as `"nash"` or `"alpha_fair(alpha=2)"`, a `Welfare`, or a function of Z.
         elapsed: time since the last utilities, in steps of the memory.
         entitlements: per agent. An agent of entitlement $w_i$ counts as $w_i$ agents with a remembered utility of
             $Z_i/w_i$ each: a sum such as log-Nash is $\sum_i w_i\,\varphi(Z_i/w_i)$, egalitarian the least $Z_i/w_i$.
-            In the long run twice the entitlement gets twice the resource. A function of your own is given the
-            $Z_i/w_i$. Of a burden it is the share of the load: who has 0 is exempt, carries nothing, and counts for
-            nothing.
-        time_unit: what a step of the memory is, such as `"day"`, for the explanation.
+            In the long run twice the entitlement gets twice the resource. A custom function is given the
+            $Z_i/w_i$. The entitlement to a burden is the share of the load: an agent with 0 is exempt, takes nothing,
+            and counts for nothing.
+        time_unit: the length of a step of the memory, such as `"day"`, for the explanation.
         thing: the thing that is allocated, in the singular, such as `"shift"`, for the explanation.
         unit: that of utilities, such as `"h"`, for the explanation.
         rule: `"one-step"` makes the welfare of the recent totals after this decision as large as possible.
             `"prices"` looks ahead: it makes the sum of utilities, each times the agent's price, as large as possible
             (see `bygones.allocation.pricing`), or as small as possible for burdens.
-        calibration: for `"prices"`, what was learned from a sample of past problems; see `calibrate`.
+        calibration: for `"prices"`, the prices learned from a sample of past problems; see `calibrate`.
         learned_from: what the calibration was learned from, for the explanation, such as `"the 42 decisions before"`.
         time_limit: seconds after which an integer programme stops with the best found; then `optimal` is False and
-            `gap` says how far, at most, it is from the best. Other algorithms do not need one.
+            `gap` is its largest possible distance from the best. Other algorithms do not need one.
         rng: draws among ties; by default a fresh `numpy.random.default_rng()`, so decisions differ between runs.
     """
     solve = _solver_of(problem)
@@ -167,7 +167,7 @@ def _by_prices(solve: Solver, paid: PriceList, case: Case) -> Choice:
         return Choice(
             *choose_by(lambda who: needs[who] * paid.of(who), look.base, look.gain(needs), case.problem.k, case.rng)
         )
-    # A sum of priced utilities is utilitarian welfare in which an agent counts as often as its price says.
+    # A sum of priced utilities is utilitarian welfare in which each agent counts as often as its price.
     mass = paid.all if case.entitlements is None else paid.all * case.entitlements
     return solve(replace(case, judge=functools.partial(np.dot, b=mass), form=AlphaFair(0.0, mass=mass)))
 
@@ -199,7 +199,7 @@ def at_prices(
 def expected_at_prices(
     problem: Problem, prices: np.ndarray, rng: np.random.Generator, entitlements: np.ndarray | None = None
 ) -> np.ndarray:
-    """The utilities of `at_prices`; of a `ChooseK` as they are on average over the draws among those who tie."""
+    """The utilities of `at_prices`; of a `ChooseK` their mean over the draws among those who tie."""
     if type(problem) is not ChooseK:
         return problem.utilities_of(at_prices(problem, prices, rng, entitlements))
     could = problem.allowed if problem.is_burden else problem.needs > 0
@@ -232,6 +232,6 @@ def _check_signs(welfare: Welfare, form: Form | None, look: Outlook | Unstructur
     if mixing.min() < 0:
         i, j = (int(x) for x in np.argwhere(mixing < 0)[0])
         raise ValueError(
-            f"welfare {welfare} needs a memory that never falls below 0, but what agent {j} gets lowers what is "
-            f"remembered of agent {i}: use egalitarian, utilitarian or generalized_gini"
+            f"welfare {welfare} needs a memory that never falls below 0, but a gain of agent {j} lowers the "
+            f"recent total of agent {i}: use egalitarian, utilitarian or generalized_gini"
         )

@@ -1,4 +1,4 @@
-"""The decision: who gets what, what it makes of the memory, and why."""
+"""The decision: who gets what, the memory after it, and why."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bygones._arrays import AnyArray, Array, Number
+from bygones._arrays import AnyArray, Array, Json, Number
 from bygones._text import listed
 from bygones.allocation.comparison import next_best
 from bygones.allocation.explanation import Explanation
@@ -33,7 +33,7 @@ class RunnerUp:
 
     Attributes:
         given: as in `Decision`.
-        utilities: what it would have given each agent.
+        utilities: the utility it would have given each agent.
         after: the remembered utilities that it would have left, per unit of entitlement.
         welfare: its welfare.
         cost: how much less that is than the welfare of the choice made; zero where leximin or the draw decided.
@@ -56,10 +56,10 @@ class Decision(Answer):
         problem: what there was to hand out.
         memory: how the past is remembered.
         state: the recent totals before the decision.
-        welfare: what was maximised.
+        welfare: the welfare that was maximised.
         elapsed: time since the last utilities, in steps of the memory.
         entitlements: per agent, or None.
-        time_unit: what a step of the memory is.
+        time_unit: the length of a step of the memory.
         thing: the thing that is allocated, in the words of those who hand it out.
         given: who gets what, in the form of the problem. `ChooseK`: the indices of the agents served. `Assign`: the
             agent of each item, -1 if it is left over. `Divide`: the amount of each agent.
@@ -68,8 +68,8 @@ class Decision(Answer):
         price_list: the prices where the rule is `prices`, else None. It is then the sum of priced utilities that is
             largest (for burdens, smallest), and that `gap` and the next best choice are about.
         calibration: the prices that were learned from past needs, around which the memory corrects, or None.
-        learned_from: what these were learned from, in words, or None.
-        unrounded: of a division in whole units, what each agent would have in parts of units, else None.
+        learned_from: the past that these were learned from, in words, or None.
+        unrounded: for a division in whole units, the best division without rounding, else None.
     """
 
     problem: Problem
@@ -106,7 +106,7 @@ class Decision(Answer):
 
     @property
     def prices(self) -> np.ndarray | None:
-        """What a unit of each agent's utility counts where the rule is `prices`, 1 on average; else None."""
+        """Each agent's price where the rule is `prices`, 1 on average; else None."""
         return None if self.price_list is None else self.price_list.all
 
     @property
@@ -116,12 +116,12 @@ class Decision(Answer):
 
     @property
     def gets(self) -> dict[str, str]:
-        """What each agent who is served gets, in words."""
+        """The part of each agent who is served, in words."""
         return in_words(self.handed_out, self.problem, self.problem.kind, self.thing)
 
     @property
     def handed_out(self) -> list[Given]:
-        """What was given to whom, by name."""
+        """The allocation by name."""
         return self.problem.handed_out(self.given)
 
     def listed_as(self, problem: Problem) -> Decision:
@@ -242,7 +242,7 @@ class Decision(Answer):
         """Why an agent was not chosen, in a sentence or two."""
         return why_not(self.explanation.compared, agent)
 
-    def to_dict(self, reasons: Sequence[str] | None = None) -> dict[str, Any]:
+    def to_dict(self, reasons: Sequence[str] | None = None) -> Json:
         """The decision and its reasons in lists, numbers and strings; a number that is not finite is None.
 
         Args:
@@ -303,7 +303,7 @@ class Decision(Answer):
 
 
 def _reordered(state: Any, order: np.ndarray) -> Any:
-    """A state with the agents in another order; what is not per agent stays."""
+    """A state with the agents in another order; numbers that are not per agent stay."""
     if isinstance(state, tuple):
         return type(state)(*(_reordered(part, order) for part in state))
     return np.asarray(state)[..., order] if np.ndim(state) and np.shape(state)[-1] == len(order) else state

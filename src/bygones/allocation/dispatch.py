@@ -1,7 +1,7 @@
 """Which algorithm finds the best allocation of each problem, for goods and for burdens.
 
 Every algorithm is given a `Case` and answers with a `Choice`. Of burdens everything has to be done, and what nobody
-can carry is refused: an agent may carry what the problem allows, unless it is exempt (its share of the load is 0).
+can take is refused. An agent may take what the problem allows, unless it is exempt (its share of the load is 0).
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ FEW = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Case(Generic[SomeProblem]):
-    """What a solver is given: the problem, and what is known of the memory and the welfare.
+    """The input of a solver: the problem, and the known structure of the memory and the welfare.
 
     Attributes:
         problem: what there is to hand out, of the solver's own kind.
-        look: what an allocation would make of the memory: an `Outlook`, or `Unstructured` where it has no response.
-        welfare: what is maximised.
+        look: the memory that an allocation would leave: an `Outlook`, or `Unstructured` where it has no response.
+        welfare: the welfare to maximise.
         judge: the welfare of Z, entitlements included.
         form: the form of the welfare among these agents; None where it has none.
         rng: draws among ties.
@@ -74,7 +74,7 @@ class Case(Generic[SomeProblem]):
 
     @property
     def has_response(self) -> bool:
-        """Whether the memory says how it responds to utilities."""
+        """Whether the memory states its response to utilities."""
         return isinstance(self.look, Outlook)
 
     def check_structure(self, allocations: float = math.inf) -> None:
@@ -99,14 +99,14 @@ class Case(Generic[SomeProblem]):
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What a solver returns.
+    """The result of a solver.
 
     Attributes:
         given: the best allocation, in the form of the problem.
         runner_up: finds the next best allocation, None if there is none.
         gap: how much more the sum or welfare could be, at most.
         optimal: whether the allocation is proven to be the best.
-        unrounded: of a division in whole units, the best in parts of units.
+        unrounded: for a division in whole units, the best division without rounding.
     """
 
     given: np.ndarray
@@ -202,7 +202,7 @@ def _choose_k(case: Case[ChooseK]) -> Choice:
         return Choice(*choose(case.look.base, case.look.gain(needs), k, case.form, case.rng))
     who = np.flatnonzero(_can_carry(case) if burden else needs > 0)
     if burden and len(who) < k:
-        raise ValueError(f"k must be at most the number of agents who can carry the burden ({len(who)}), got {k}")
+        raise ValueError(f"k must be at most the number of agents who can take the burden ({len(who)}), got {k}")
     if case.is_separable:
         more = np.broadcast_to(-case.look.slope * needs, len(needs))
         return Choice(*choose_carriers(-case.look.base, more, who, k, case.form, case.rng))
@@ -238,14 +238,14 @@ def _divide(case: Case[Divide]) -> Choice:
         caps = np.where(_can_carry(case), caps, 0.0)
         if caps.sum() < problem.amount * (1.0 - TIE):
             raise ValueError(
-                f"amount must be at most what the agents who can carry it may have together ({caps.sum():g}), "
+                f"amount must be at most what the agents who can take it may have together ({caps.sum():g}), "
                 f"got {problem.amount:g}"
             )
     if problem.whole:
         most = np.floor(caps).astype(np.int64)
         if burden and most.sum() < problem.amount:
             raise ValueError(
-                f"amount must be at most the whole units that the agents who can carry it may have together "
+                f"amount must be at most the whole units that the agents who can take it may have together "
                 f"({most.sum()}), got {problem.amount:g}"
             )
         return _in_whole_units(case, most)
@@ -353,7 +353,7 @@ def _best_among(case: Case[Assign], others: Sequence[np.ndarray]) -> np.ndarray 
 
 
 def _carried(problem: Assign, agents: np.ndarray, items: np.ndarray) -> np.ndarray:
-    """For each pair whether it is used, in some way to have every item carried; refused if there is none."""
+    """For each pair whether it is used, in some way to assign every item; refused if there is none."""
     from scipy import sparse
 
     flow = _flow(problem, agents, items)
@@ -377,6 +377,6 @@ def _flow(problem: Assign, agents: np.ndarray, items: np.ndarray) -> Any:
 
 def _too_little_room(problem: Assign, room: int) -> ValueError:
     return ValueError(
-        f"every item must be carried, but the agents who can take them have room for {room} of "
+        f"every item must be taken, but the agents who can take them have room for {room} of "
         f"{counted(problem.n_items, 'item')}: allow more pairs of agent and item, or raise the capacity"
     )

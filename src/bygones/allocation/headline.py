@@ -1,7 +1,7 @@
 """The headline of a decision: who gets what, and a reason that its table bears out.
 
-A reason is given only if it is true of the numbers: that the agents who are served have the lowest recent totals, say,
-or the largest need × price. Where no such reason is true, the headline names the aim of the decision.
+A reason is given only if it is true of the numbers, such as that the agents who are served have the lowest recent
+totals, or the largest need × price. Where no such reason is true, the headline names the aim of the decision.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def headline(compared: Comparison, when: str = "") -> str:
 
 
 def _who_gets_what(compared: Comparison) -> str:
-    """Everyone with what they get; agents who get the same are named together."""
+    """Everyone with their part; agents with equal parts are named together."""
     decision = compared.decision
     is_burden, one = decision.problem.is_burden, words(decision.problem.kind).gets
     gets = in_words(decision.handed_out, decision.problem, decision.problem.kind, decision.thing, brief=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bygones._arrays import AnyArray, Bools
+from bygones._arrays import AnyArray, Bools, Json
 from bygones._text import counted
 from bygones.allocation import checks
 from bygones.allocation.checks import is_sparse
@@ -112,7 +112,7 @@ class Assign(Problem):
 
     @property
     def worth_once(self) -> float:
-        """What an item is worth to whoever values it most, on average; of a burden, to whoever may take it."""
+        """The mean over items of the largest utility of each; for a burden, the mean over all allowed pairs."""
         if self.is_burden:
             return float(self.pairs[2].mean())
         most = self.utilities.max(axis=0)
@@ -151,7 +151,7 @@ class Assign(Problem):
         owner = {each.item: each.agent for each in handed}
         return np.array([row_of[owner[item]] if item in owner else -1 for item in self.item_names], dtype=np.int64)
 
-    def given_data(self, given: np.ndarray) -> dict[str, Any]:
+    def given_data(self, given: np.ndarray) -> Json:
         """The owner of each item."""
         agents, items = self.agent_names, self.item_names
         return {"owners": {items[j]: None if i < 0 else agents[i] for j, i in enumerate(given.tolist())}}
@@ -180,8 +180,8 @@ class Assign(Problem):
         items = tuple(item for item in self.item_names if item in vacant)
         return replace(self, utilities=utilities, allowed=None, agents=None, items=items)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The utilities by name, and the items in order, since whoever keeps JSON may sort its keys."""
+    def to_dict(self) -> Json:
+        """The utilities by name, and the items in order, since JSON may be stored with sorted keys."""
         if type(self) is not Assign:
             return super().to_dict()
         utilities = {agent: dict(mine) for agent, mine in self.worth.items()}

@@ -1,4 +1,4 @@
-"""What is maximised: how a welfare judges what an allocation would leave, and its form among the agents."""
+"""The objective: the welfare of the memory that an allocation would leave, and its form among the agents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bygones.welfare import Welfare, check_axis, judged
 def judge_of(welfare: Welfare, entitlements: np.ndarray | None, kind: Kind = "good") -> Callable[[Array], Array]:
     """The welfare of remembered utilities per unit of entitlement, agents along the last axis.
 
-    An agent counts as often as it is entitled. A welfare of no known form judges Z per unit of entitlement as it is.
+    An agent counts in proportion to its entitlement. A welfare of no known form judges Z per unit of entitlement alone.
     Burdens are given with their sign turned, as in `outlook.py`, and are judged so, unless the form is about loads.
     """
     form = welfare.form
@@ -39,8 +39,8 @@ def form_of(welfare: Welfare, base: np.ndarray, entitlements: np.ndarray | None 
     """The form of the welfare among these agents, None if it has none; refused where the memory is outside its domain.
 
     Args:
-        welfare: what is maximised.
-        base: what remains of the past, per agent, as it is judged.
+        welfare: the welfare to maximise.
+        base: the recent total of each agent, per unit of entitlement, below 0 for burdens.
         entitlements: per agent, or None if all are equal.
     """
     form = welfare.form
@@ -56,8 +56,8 @@ def form_of(welfare: Welfare, base: np.ndarray, entitlements: np.ndarray | None 
 def check_form(welfare: Welfare, kind: Kind, n_agents: int | None = None) -> None:
     """Refuses a welfare that has no meaning for the thing that is allocated.
 
-    If the number of agents is known, a function of no known form is tried. Of burdens, one that is better if everyone
-    carries more is about loads, or a product, and would decide the wrong way round.
+    If the number of agents is known, a function of no known form is tried. For burdens, one that is better if everyone
+    takes more is about loads, or a product, and would decide the wrong way round.
     """
     form = welfare.form
     if form is not None and kind == "good" and not form.judges(kind):
@@ -74,9 +74,9 @@ def check_form(welfare: Welfare, kind: Kind, n_agents: int | None = None) -> Non
     if kind == "burden":
         with np.errstate(all="ignore"):
             less, more = (judged(welfare, np.full(n_agents, -load)) for load in (1.0, 2.0))
-        if more > less:  # where there is no value, what is decided about tells whether one is needed
+        if more > less:  # where there is no value, the values that occur in the decision tell whether one is needed
             raise ValueError(
-                f"welfare {welfare} would have everybody carry as much as possible: what agents carry is given to it "
+                f"welfare {welfare} would have everyone take as much as possible: loads are given to it "
                 "below zero, as -3 for a load of 3, and a larger result must be better"
             )
 
@@ -84,18 +84,18 @@ def check_form(welfare: Welfare, kind: Kind, n_agents: int | None = None) -> Non
 def _with_a_value(welfare: Welfare, kind: Kind, Z: Array) -> Array:
     """The welfare of Z by a function of no known form, refused where it has no value that can be compared."""
     with np.errstate(all="ignore"):
-        found = judged(welfare, Z)
-    bad = np.isnan(found) if kind == "good" else ~np.isfinite(found)
+        value = judged(welfare, Z)
+    bad = np.isnan(value) if kind == "good" else ~np.isfinite(value)
     if np.any(bad):
         at = np.unravel_index(int(np.argmax(bad)), np.shape(bad))
-        where = f"welfare {welfare} must be a number for every Z, got {np.asarray(found)[at]} for {np.asarray(Z)[at]}"
+        where = f"welfare {welfare} must be a number for every Z, got {np.asarray(value)[at]} for {np.asarray(Z)[at]}"
         if kind == "good":
             raise ValueError(where)
         raise ValueError(
-            f"{where}, which is what agents carry with its sign turned: for burdens use a function that takes numbers "
+            f"{where}, which are loads with their sign turned: for burdens use a function that takes numbers "
             "below 0, or egalitarian, utilitarian, generalized_gini or power_burden(p=2)"
         )
-    return found
+    return value
 
 
 def _check_domain(welfare: Welfare, base: np.ndarray) -> None:

@@ -1,12 +1,12 @@
-r"""What an allocation would make of the memory.
+r"""The memory that an allocation would leave.
 
 Where the memory responds to a candidate's utilities $u$ by a sum, $Z \mid \mathcal{A} = \text{base} + R\,u$
-(`Memory.response`), the base is what remains of the past when nobody gets anything. Where $R$ is diagonal and not
+(`Memory.response`), the base is the memory if nobody gets anything. Where $R$ is diagonal and not
 negative an agent's memory depends on its own utility alone, and the fast algorithms apply; a linear memory whose
 readout mixes agents has a full $R$. Of any other memory only its answer to given candidates is known
 (`Unstructured`). All numbers are per unit of entitlement.
 
-Burdens count against an agent: what is judged is $-Z$, so a larger number is better here as well, and an agent's
+Burdens count against an agent: $-Z$ is judged, so a larger number is better here as well, and an agent's
 burden lowers it. An exempt agent, of entitlement 0, has nothing to be judged by and stands at 0 whatever is decided.
 """
 
@@ -32,9 +32,9 @@ class Outlook:
     """The memory that an allocation would leave: `base` plus the response to the utilities.
 
     Attributes:
-        base: per agent, what remains of the past.
-        slope: per agent, the gain per unit of its own utility, the loss (below 0) for burdens; None where agents mix
-            or the memory turns a gain into a loss.
+        base: the memory of each agent without new utilities.
+        slope: per agent, the gain per unit of its utility, the loss (below 0) for burdens; None where agents mix or the
+            memory turns a gain into a loss.
         mixing: the matrix R, where `slope` is None.
     """
 
@@ -58,8 +58,8 @@ class Unstructured:
     """The memory that an allocation would leave, where the memory itself has to be asked.
 
     Attributes:
-        factor: per agent, what a unit of memory counts.
-        base: per agent, what remains of the past when nobody gets anything.
+        factor: per agent, the weight of a unit of memory.
+        base: the memory of each agent if nobody gets anything.
     """
 
     memory: Memory
@@ -105,7 +105,7 @@ def outlook(
 
 
 def priced_outlook(past: np.ndarray, entitlements: AnyArray | None, kind: Kind) -> Outlook:
-    """What a decision by prices looks at: utilities, and the past where their priced sums tie."""
+    """The outlook of a decision by prices: utilities, and the past where their priced sums tie."""
     factor = _factor(entitlements, len(past), kind)
     return Outlook(_counted(past, factor), factor)
 
@@ -126,7 +126,7 @@ def _counted(past: np.ndarray, factor: float | np.ndarray) -> np.ndarray:
 
 
 def _factor(entitlements: AnyArray | None, n_agents: int, kind: Kind) -> float | np.ndarray:
-    """What a unit of memory counts per agent: less than nothing for burdens, nothing for the exempt."""
+    """The weight of a unit of memory per agent: negative for burdens, 0 for the exempt."""
     sign = -1.0 if kind == "burden" else 1.0
     if entitlements is None:
         return sign

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bygones._arrays import AnyArray, Bools, Floats, check_count
+from bygones._arrays import AnyArray, Bools, Floats, Json, check_count
 from bygones._text import counted
 from bygones.allocation import checks
 from bygones.allocation.problem_contract import Given, Problem
@@ -22,9 +22,9 @@ class ChooseK(Problem):
     """`k` identical resources, at most one per agent.
 
     Attributes:
-        needs: the utility that each agent would have from being served, or what it would take; at least 0. By name,
+        needs: the utility that each agent would have from being served, or its load; at least 0. By name,
             None is an agent who may not be served.
-        k: the number of resources, from 1 to the number of agents; of a burden, exactly as many agents carry it.
+        k: the number of resources, from 1 to the number of agents; for a burden, exactly as many agents take it.
         allowed: False for agents who may not be served, whose need is ignored; by default everyone may.
         kind: `good` or `burden`.
         agents: the agents' names, where needs are by position.
@@ -131,7 +131,7 @@ class ChooseK(Problem):
         """As many places as are vacant."""
         return replace(self, k=len(vacant)).with_worth(self.worth, self.kind)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """The needs by name, and the number of places."""
         needs = {name: mine.get(None) for name, mine in self.worth.items()}
         return super().to_dict() if type(self) is not ChooseK else {"needs": needs, "k": self.k}

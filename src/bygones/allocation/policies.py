@@ -4,7 +4,7 @@ A policy is called with the needs, the number of resources, the memory's state, 
 random generator, and returns the indices of exactly `k` agents, in ascending order. Policies have no state: everything
 that changes is passed to them. Most rank agents, and many rows of needs can be ranked at once.
 
-Of burdens, needs are what each agent would take, and being served means taking it.
+For burdens, the need of an agent is its load, and being served means taking it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class RankingPolicy(ABC):
 
     @abstractmethod
     def keys(self, needs: np.ndarray, k: int, state: AnyState, step: int) -> tuple[np.ndarray, ...]:
-        """What agents are ranked by, agents along the last axis; leading axes are a batch."""
+        """The numbers that agents are ranked by, agents along the last axis; leading axes are a batch."""
 
     def __call__(self, needs: Array, k: int, state: AnyState, step: int, rng: np.random.Generator) -> np.ndarray:
         problem = ChooseK(needs, k)
@@ -139,7 +139,7 @@ class _ChoiceOfK(NamedTuple):
 class Prices(RankingPolicy):
     """The agents whose needs, times their prices, are largest (burdens: smallest), with prices learned on the way.
 
-    Of those with the same priced need, whoever has the least remembered per unit of entitlement comes first.
+    Among equal priced needs, the lowest recent total per unit of entitlement comes first.
 
     Attributes:
         fairness_memory: how the past is remembered.
@@ -147,7 +147,7 @@ class Prices(RankingPolicy):
         entitlements: per agent, or None.
         start: prices to start from, learned from a sample of needs; see `bygones.allocation.calibrate`.
         kind: `good` or `burden`.
-        memory: remembers what the fairness memory does, and learns prices beside it.
+        memory: the fairness memory, which also learns prices.
     """
 
     fairness_memory: Memory

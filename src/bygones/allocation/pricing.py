@@ -1,13 +1,13 @@
-r"""What a unit of utility counts for each agent, so a decision looks ahead.
+r"""The price of a unit of utility for each agent, so a decision looks ahead.
 
-Deciding by welfare one step at a time serves whoever is behind, even when that agent hardly needs it today. A decision
-by prices takes the allocation of largest $\sum_i \lambda_i u_i$: whoever has had little has a high price, and waits
-for a step that is worth it. For smooth welfare the price is the gradient $\lambda = \nabla W$ at what has been
+Deciding by welfare one step at a time serves the agent who is behind, even when it hardly needs it today. A decision by
+prices takes the allocation of largest $\sum_i \lambda_i u_i$: an agent with little has a high price, and waits
+for a step that is worth it. For smooth welfare the price is the gradient $\lambda = \nabla W$ at the total
 received, which is asymptotically optimal (Stolyar 2005); with an exponential average of the past, as in
 proportional-fair scheduling (Kushner and Whiting 2004), that average is the paper's discounted memory.
 
 A short memory is noisy, and a steep price of a noisy number does harm. So the price has a temperature, which follows
-from how much is remembered:
+from the length of the memory:
 
 $$ \log\lambda_i = p_i - c\,\frac{Z_i - \sigma_i\bar Z}{\bar Z + m} $$
 
@@ -20,7 +20,7 @@ $N$ being the number of steps remembered: at most as steep as the welfare, and n
 $N$ steps would be.
 
 Burdens are the same with the sign turned. The allocation of least $\sum_i \lambda_i u_i$ is taken, and prices rise with
-what has been carried: $\log\lambda_i = +\kappa\log\frac{Z_i+m}{\bar Z+m}$, where $\alpha = p-1$ for the welfare
+recent work: $\log\lambda_i = +\kappa\log\frac{Z_i+m}{\bar Z+m}$, where $\alpha = p-1$ for the welfare
 $-\sum_i Z_i^p$, whose gradient is a price again.
 """
 
@@ -63,16 +63,16 @@ def prices(
     entitlements: AnyArray | None = None,
     calibration: PricedState | None = None,
 ) -> np.ndarray:
-    r"""$\lambda$: what a unit of utility counts for each agent, 1 on (geometric) average.
+    r"""$\lambda$: the price of a unit of utility for each agent, 1 on (geometric) average.
 
     Args:
-        problem: what there is to hand out now, which tells what being served once is worth.
-        memory: how the past is remembered. One that learns prices, `Priced`, is used with what it has learned.
+        problem: what there is to hand out now, which sets the utility of being served once.
+        memory: how the past is remembered. One that learns prices, `Priced`, is used with its learned prices.
         state: the recent totals.
         welfare: what the prices serve; an α-fair or a ranked welfare, or `power_burden` for burdens.
         elapsed: time since the last utilities, in steps of the memory.
         entitlements: per agent.
-        calibration: prices for a memory that learns none; see `bygones.allocation.calibrate`. They stay as they are,
+        calibration: prices for a memory that learns none; see `bygones.allocation.calibrate`. They do not change,
             so the memory corrects around them more strongly.
     """
     check_state(memory, state, problem.n_agents, elapsed)
@@ -116,7 +116,7 @@ class Pricing:
 
     Attributes:
         memory: how the past is remembered.
-        form: of the welfare that the prices serve.
+        form: the form of the welfare that the prices serve.
         entitlements: per agent, or None if all are equal.
         kind: `good` or `burden`.
         calibration: prices for a memory that learns none.
@@ -221,7 +221,7 @@ def pricing_of(
 
 
 def learning(memory: Memory, welfare: AnyWelfare, entitlements: AnyArray | None = None, kind: Kind = "good") -> Priced:
-    """The memory that learns prices for this welfare beside what it remembers."""
+    """The memory, extended to learn prices for this welfare."""
     alpha = price_form(named(welfare)).steepness
     return Priced(memory, alpha if alpha > 0 else math.inf, entitlements, kind=kind)
 
@@ -279,7 +279,7 @@ def _nearest_mixture(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
         from scipy.optimize import isotonic_regression
     weights = weights * (len(weights) / weights.sum())
     order = np.argsort(-scores)
-    # The nearest point of a permutohedron has the order of the scores; what is left is a monotone regression.
+    # The nearest point of a permutohedron has the order of the scores; the rest is a monotone regression.
     excess = isotonic_regression(scores[order] - weights, increasing=False).x
     nearest = np.empty_like(scores)
     nearest[order] = scores[order] - excess

@@ -1,4 +1,4 @@
-"""What every problem promises: whom and what it is about, and what its allocations mean.
+"""The interface of a problem: its agents and items, and the meaning of its allocations.
 
 Decisions, their tables, their JSON and ledgers ask the problem, so they need not know its kind. The kinds that
 bygones has are in `bygones.allocation.problems`.
@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from bygones._arrays import Json
 from bygones.kinds import Kind
 
 NAMED = 10
@@ -25,7 +26,7 @@ class Given(NamedTuple):
         agent: the agent's name.
         item: which item it is, None for problems without items.
         part: how much of an amount, None where nothing is divided.
-        utility: what it is worth to the agent, or what the agent carries.
+        utility: its worth to the agent, or the load.
     """
 
     agent: str
@@ -35,10 +36,10 @@ class Given(NamedTuple):
 
 
 class Problem(ABC):
-    """What there is to hand out, to whom, and what an allocation of it means.
+    """Goods or burdens to hand out, the agents, and the meaning of an allocation.
 
     An allocation is an array `given`, whose form each kind of problem chooses. The solver of the problem returns it;
-    everyone else asks the problem what it means.
+    everyone else asks the problem for its meaning.
 
     A ledger asks for more: the same problem for other agents (`among`), by their names, and its JSON (`to_dict`).
     """
@@ -92,10 +93,10 @@ class Problem(ABC):
 
     @abstractmethod
     def column(self, given: np.ndarray) -> tuple[str, list[str] | list[float]]:
-        """What each agent gets as a column of a table: its heading, and one cell per agent."""
+        """Each agent's part as a column of a table: its heading, and one cell per agent."""
 
     def handed_out(self, given: np.ndarray) -> list[Given]:
-        """An allocation by name: what was given to whom, one entry each."""
+        """An allocation by name, one entry for each agent or item."""
         utilities, names = self.utilities_of(given), self.agent_names
         return [Given(names[i], None, None, float(utilities[i])) for i in self.served(given).tolist()]
 
@@ -103,7 +104,7 @@ class Problem(ABC):
         """The allocation that hands this out."""
         raise ValueError(f"an allocation of {type(self).__name__} cannot be read by name: define allocation_of")
 
-    def given_data(self, given: np.ndarray) -> dict[str, Any]:
+    def given_data(self, given: np.ndarray) -> Json:
         """What `served` and `utilities` leave open about the allocation, of the types that JSON has."""
         return {}
 
@@ -128,7 +129,7 @@ class Problem(ABC):
 
     @property
     def worth(self) -> Mapping[str, Mapping[str | None, float]]:
-        """By agent, what each item that it may have is worth to it; of a place or a unit, under None."""
+        """By agent, the utility of each item that it may have; of a place or a unit, under None."""
         raise self._lacks("a ledger needs", "worth")
 
     def with_worth(self, worth: Mapping[str, Mapping[str | None, float]], kind: Kind) -> Problem:
@@ -154,10 +155,10 @@ class Problem(ABC):
         return self.among(self.asking, kind) if len(self.asking) > 1 else None
 
     def vacancies(self, vacant: Sequence[str | None]) -> Problem | None:
-        """The problem of what is vacant alone: these items, or a place for each None; None if it has no such parts."""
+        """The problem of the vacancies alone: these items, or a place for each None; None if it has no such parts."""
         return None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """The problem by name, of the types that JSON has and without its kind; `problem_from` reads it again."""
         raise self._lacks("a ledger needs", "to_dict")
 

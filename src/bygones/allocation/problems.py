@@ -1,4 +1,4 @@
-r"""What there is to hand out, and to whom it may go.
+r"""Goods and burdens to hand out, and the agents who may have them.
 
 Three kinds of problem, all with utilities of at least zero:
 
@@ -8,13 +8,13 @@ Three kinds of problem, all with utilities of at least zero:
 
 Agents are known by position, or by name: `ChooseK([2, 1], k=1)`, `ChooseK([2, 1], k=1, agents=["ana", "ben"])` and
 `ChooseK({"ana": 2, "ben": 1}, k=1)` are one problem. By name, a number that is None or missing is something that the
-agent may not have. A table of needs is read so, and so is what a ledger is asked to decide; a problem by name may lack
+agent may not have. Tables of needs and requests to a ledger are read in this way. A problem by name may lack
 agents who join it before it is decided (`among`), so only then is it checked that it has enough of them.
 
-What is handed out is a *good* or a *burden* (`kind`). Nothing has to be handed out of goods: a resource that no agent
+A problem hands out a *good* or a *burden* (`kind`). Nothing has to be handed out of goods: a resource that no agent
 has a use for is left over. Of burdens everything has to be: exactly $k$ agents are chosen, every item and the whole
 amount is taken by someone, and a problem in which that is impossible is refused when it is decided. The utilities
-of a burden are what each agent would take.
+of a burden are loads.
 
 A new kind of problem is a subclass of `Problem` (`bygones.allocation.problem_contract`) and a function with
 `bygones.allocation.decide.solver`; see `docs/extending.md`.
@@ -22,9 +22,9 @@ A new kind of problem is a subclass of `Problem` (`bygones.allocation.problem_co
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from bygones._arrays import Json
 from bygones._text import listed
 from bygones.allocation.amounts import Divide
 from bygones.allocation.items import Assign
@@ -35,8 +35,8 @@ from bygones.kinds import UNNAMED, Kind, Thing
 __all__ = ["Assign", "ChooseK", "Divide", "in_words", "problem_from"]
 
 
-def problem_from(data: Mapping[str, Any]) -> Problem | None:
-    """The problem of which this is the `to_dict`; None if it is of a kind of your own."""
+def problem_from(data: Json) -> Problem | None:
+    """The problem of which this is the `to_dict`; None if it is of a custom kind."""
     if "needs" in data:
         return ChooseK(data["needs"], data["k"])
     if "utilities" in data:
@@ -49,7 +49,7 @@ def problem_from(data: Mapping[str, Any]) -> Problem | None:
 def in_words(
     given: Sequence[Given], problem: Problem | None, kind: Kind, thing: Thing = UNNAMED, brief: bool = False
 ) -> dict[str, str]:
-    """What each agent was given, in words; `brief` leaves out needs and loads, which a table shows."""
+    """Each agent's part, in words; `brief` leaves out needs and loads, which a table shows."""
     is_only = not isinstance(problem, ChooseK) or problem.k == 1
     gets: dict[str, list[str]] = {}
     for agent, item, part, utility in given:

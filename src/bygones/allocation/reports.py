@@ -1,8 +1,8 @@
-"""Needs that people report themselves, as multiples of what each of them usually reports.
+"""Needs that people report themselves, as multiples of each person's usual report.
 
-A decision that compares reports believes them. Whoever reports in larger units than others seems to have received more
-and is served less; whoever reports in smaller units is served more. Divided by their own mean, reports say how much a
-day differs from the agent's other days, and the unit no longer matters.
+A decision that compares reports believes them. Someone who reports in larger units than others seems to have received
+more and is served less; someone who reports in smaller units is served more. Divided by their own mean, reports show
+how much a day differs from the agent's other days, and the unit no longer matters.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 from bygones.allocation.problem_contract import Problem
 
 Reports = Literal["as-reported", "normalised"]
-"""Whether reports are taken as they are, or as multiples of the agent's own mean."""
+"""Whether reports are taken unscaled, or as multiples of the agent's own mean."""
 
 
 def usual_reports(requests: Iterable[Problem]) -> dict[str, float]:
@@ -26,7 +26,7 @@ def usual_reports(requests: Iterable[Problem]) -> dict[str, float]:
 
 
 def normalised(request: Problem, usual: Mapping[str, float]) -> Problem:
-    """The request with each agent's reports as multiples of what it usually reports."""
+    """The request with each agent's reports as multiples of its usual report."""
     factors = {name: 1.0 / mean for name, mean in usual.items()}
     worth = {
         name: {item: number * factors.get(name, 1.0) for item, number in reported.items()}

@@ -18,8 +18,8 @@ def settle(
 
     Args:
         given: the entitlements by agent.
-        received: what each agent of the history received in total.
-        others: for agents who are not given one: a number, or `proportional` to what they received, at the rate of
+        received: the total received by each agent of the history.
+        others: for agents who are not given one: a number, or `proportional` to their total received, at the rate of
             those who are given one. None refuses them.
         label: the history, for the error.
     """
@@ -27,10 +27,10 @@ def settle(
     if not missing or not given:
         return dict(given)
     if others is None:
-        or_else = ", or proportional to what they received" if any(received.values()) else ""
+        or_else = ", or proportional to their total received" if any(received.values()) else ""
         raise ValueError(
             f"{len(missing)} of {len(received)} agents in {label} have no entitlement: {listed(missing, LISTED)}; add "
-            f"them, or say with others (--others) what they get: a number such as 1{or_else}"
+            f"them, or set theirs with others (--others): a number such as 1{or_else}"
         )
     if others == "proportional":
         total = sum(received[name] for name in given if name in received)

@@ -8,9 +8,9 @@ What there is to hand out is one table, in one of five forms:
 - `agent`, `item`, `utility`: items, one row per agent and item; an agent may not take an item without a row, or with an
   empty cell.
 - `agent`, `rate`, `cap`, with an amount to divide: both may be left out; an empty cell in `cap` is no limit.
-- `agent`, `need`, with an amount to divide: nobody gets more than they need; a column `rate` may stand beside it.
+- `agent`, `need`, with an amount to divide: nobody gets more than they need; a column `rate` is allowed too.
 
-The numbers are what things are worth to each agent or, of burdens, what each agent would take. A column `note` is
+The numbers are utilities or, for burdens, loads. A column `note` is
 ignored in all of them, and so are empty rows. Every error names the file, the row and the column. Times are numbers of
 steps, or dates and times in ISO 8601, which become numbers of days; a table has one or the other.
 """
@@ -118,9 +118,9 @@ def problem_of_rows(
         return _items(path, rows, columns, 1 if capacity is None else capacity)
     agents = _agents(path, rows)
     if amount is None:
-        everybody = list(zip(agents, rows, strict=True))
-        # Where every cell is empty, the first of them is what is wrong.
-        asking = [(name, each) for name, each in everybody if each[1].get("need", "1")] or everybody
+        everyone = list(zip(agents, rows, strict=True))
+        # Where every cell is empty, the error names the first of them.
+        asking = [(name, each) for name, each in everyone if each[1].get("need", "1")] or everyone
         needs = _numbers(path, [each for _, each in asking], "need", [name for name, _ in asking])
         return ChooseK({name: needs.get(name) for name in agents}, 1 if k is None else k)
     limit = "need" if "need" in columns else "cap"
@@ -131,15 +131,15 @@ def problem_of_rows(
     }
     rates = _numbers(path, rows, "rate", agents)
     if limit == "need":
-        # Whoever has no need may not have a part.
+        # An agent without a need may not have a part.
         rates = {name: rate for name, rate in rates.items() if name in caps}
     return Divide(amount, rates, caps or None, whole=whole)
 
 
 def read_past_needs(path: Path, now: Problem) -> list[Problem]:
-    """What there was to hand out before, as now, from a table with one column per agent and one row per past step.
+    """Earlier problems of the same form as now, from a table with one column per agent and one row per past step.
 
-    A cell is what a place, an item or a unit was worth to the agent; an empty cell is an agent who could not be served.
+    A cell is the utility of a place, an item or a unit to the agent; an empty cell is an agent who could not be served.
     There may be agents who are not in the table of needs now, and agents without a column. A column `time` or `note` is
     ignored.
     """
@@ -157,7 +157,7 @@ def read_past_needs(path: Path, now: Problem) -> list[Problem]:
     needs = [{name: _number(path, line, row, name) for name in columns if row[name]} for line, row in rows]
     requests = [_as_now(now, each) for each in needs]
     if not any(request.contest() for request in requests):
-        raise ValueError(f"{path} has no row in which somebody would have gone without: nothing can be learned from it")
+        raise ValueError(f"{path} has no row in which anyone would have gone without: nothing can be learned from it")
     return requests
 
 
@@ -215,13 +215,13 @@ def read_entitlements(
         where: where the agents come from, for the error.
     """
     rows = read(path, ("agent", "entitlement"))
-    found = {}
+    entitlements = {}
     for name, (line, row) in zip(_agents(path, rows), rows, strict=True):
-        found[name] = _number(path, line, row, "entitlement")
-        if not found[name] and not exempt:
+        entitlements[name] = _number(path, line, row, "entitlement")
+        if not entitlements[name] and not exempt:
             raise ValueError(f"{path}, row {line}: column 'entitlement' must be above 0, got {row['entitlement']!r}")
-    check_known(found, agents, str(path), where)
-    settled = settle(found, dict.fromkeys(agents, 0.0), others, where)
+    check_known(entitlements, agents, str(path), where)
+    settled = settle(entitlements, dict.fromkeys(agents, 0.0), others, where)
     return np.array([settled[name] for name in agents])
 
 
@@ -260,7 +260,7 @@ def until_now(last: Moment | None, now: str | None) -> float:
 
 
 def unit_of(last: Moment | None) -> str:
-    """What a step of the memory is: a day where times are dates."""
+    """The length of a step of the memory: a day where times are dates."""
     return "day" if last is not None and last.is_date else "step"
 
 
@@ -300,11 +300,11 @@ def _check_columns(path: Path, columns: Sequence[str]) -> None:
 
 def _form(path: Path, columns: Sequence[str], amount: float | None) -> tuple[str, tuple[str, ...]]:
     """What the table is a table of, and the options that go with it."""
-    found = ", ".join(map(repr, columns))
+    headings = ", ".join(map(repr, columns))
     if "item" in columns or "utility" in columns:
         for name in ("item", "utility"):
             if name not in columns:
-                raise ValueError(f"{path} has no column {name!r}: found 'agent', {found}")
+                raise ValueError(f"{path} has no column {name!r}: found 'agent', {headings}")
         _check_alone(path, columns, ("item", "utility"))
         return "items", ("capacity",)
     if "need" in columns and amount is not None:
@@ -316,7 +316,7 @@ def _form(path: Path, columns: Sequence[str], amount: float | None) -> tuple[str
     if "rate" in columns or "cap" in columns:
         _check_alone(path, columns, ("rate", "cap"))
         if amount is None:
-            raise ValueError(f"{path} has the columns {found}: give the amount to divide")
+            raise ValueError(f"{path} has the columns {headings}: give the amount to divide")
         return "rates", ("amount",)
     if columns:
         return "items", ("capacity",)
@@ -324,11 +324,11 @@ def _form(path: Path, columns: Sequence[str], amount: float | None) -> tuple[str
 
 
 def _check_alone(path: Path, columns: Sequence[str], known: Sequence[str]) -> None:
-    """Refuses columns of one form of table beside those of another."""
+    """Refuses a table with columns of two forms."""
     for name in columns:
         if name not in known:
-            beside = " and ".join(repr(each) for each in known if each in columns)
-            raise ValueError(f"{path} has a column {name!r} beside {beside}: delete it, or name it 'note'")
+            others = " and ".join(repr(each) for each in known if each in columns)
+            raise ValueError(f"{path} has a column {name!r} next to {others}: delete it, or name it 'note'")
 
 
 def _items(path: Path, rows: Sequence[Row], columns: Sequence[str], capacity: int) -> Assign:

@@ -1,18 +1,19 @@
 """How equally good choices are told apart: leximin first, then a seeded draw, never the first index.
 
-This is row 12 of `docs/decisions.md`. All allocators share it, and explanations say by it what decided. Numbers that
-differ by rounding alone count as equal: by `TIE` where they were computed directly, by `SEEN` where a solver with
-tolerances of its own stands between, or where they are shown to people. A change of this rule is a new `METHOD` of
-ledgers.
+This is row 12 of `docs/decisions.md`. All allocators share it, and explanations rest on it. Numbers that differ by
+rounding alone count as equal: by `TIE` where they were computed directly, by `SEEN` where they come from a solver with
+tolerances, or where they are shown to people. A change of this rule is a new `METHOD` of ledgers.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+
+from bygones._arrays import Operand
 
 TIE = 1e-12
 """Two numbers tie if they differ by no more than this share of their size."""
@@ -41,17 +42,15 @@ class InOrder(np.random.Generator):
     def __init__(self) -> None:
         super().__init__(np.random.PCG64(0))
 
-    def choice(
-        self, a: Any, size: Any = None, replace: Any = True, p: Any = None, axis: Any = 0, shuffle: Any = True
-    ) -> Any:
+    def choice(self, a: Operand, size: Operand = None, *_: object, **__: object) -> Operand:
         """The first of the choices, or as many of them as are asked for."""
         return a[0] if size is None else a[:size]
 
-    def permutation(self, x: Any, axis: Any = 0) -> Any:
+    def permutation(self, x: Operand, *_: object, **__: object) -> Operand:
         """Everything in its place."""
         return np.arange(x) if np.ndim(x) == 0 else np.array(x)
 
-    def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+    def random(self, size: Operand = None, *_: object, **__: object) -> Operand:
         """Weights that are larger the earlier they come."""
         return 0.5 if size is None else np.linspace(1.0, 0.0, size, endpoint=False)
 
@@ -167,20 +166,20 @@ def largest(values: np.ndarray, k: int) -> np.ndarray:
 
 
 def _front(key: Key, n: int, k: int) -> np.ndarray | slice:
-    """Indices among which are the k with the largest keys and whoever ties with the last of them, or all indices.
+    """Indices among which are the k with the largest keys and all who tie with the last of them, or all indices.
 
     A selection among many reads them several times. A sample tells about where the k-th largest is, and one reading
     finds all that are not below; if they are fewer than k, the sample was misleading.
     """
-    every, everybody = n // _SAMPLE, slice(None)
+    every, everyone = n // _SAMPLE, slice(None)
     if every < 2 or k > n // 8:
-        return everybody
+        return everyone
     sample, expected = key(slice(None, None, every)), k / every
     rank = len(sample) - math.ceil(expected + 4.0 * math.sqrt(expected) + 4.0)
     guess = np.partition(sample, rank)[rank]
     if not math.isfinite(guess):
-        return everybody
+        return everyone
     least = guess - TIE * abs(guess)
     parts = range(0, n, _AT_ONCE)
     front = np.concatenate([np.flatnonzero(key(slice(i, i + _AT_ONCE)) >= least) + i for i in parts])
-    return front if np.count_nonzero(key(front) >= guess) >= k else everybody
+    return front if np.count_nonzero(key(front) >= guess) >= k else everyone

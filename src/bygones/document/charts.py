@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from bygones._arrays import Json
 from bygones.document.document import Chart
 
 INK = "#1F2933"
@@ -89,7 +90,7 @@ def dot_chart(
     traces, coloured = [], 0
     for n, each in enumerate(dots):
         colour = MUTED if each.look else PALETTE[coloured % len(PALETTE)]
-        marker: dict[str, Any] = {"size": 11, "symbol": _SYMBOLS[coloured % len(_SYMBOLS)], "color": colour}
+        marker: Json = {"size": 11, "symbol": _SYMBOLS[coloured % len(_SYMBOLS)], "color": colour}
         if each.look == "mark":
             line = {"width": 2.5, "color": MUTED}
             marker = {"symbol": "line-ns", "size": height - 12, "line": line, "color": MUTED}
@@ -124,8 +125,8 @@ def dot_chart(
 
 
 def line_chart(
-    lines: Sequence[Line], x_axis: Mapping[str, Any], y_title: str, *, alt: str, caption: str,
-    numbers: str = ",.4g", scale: Mapping[str, Any] | None = None, height: int = 320,
+    lines: Sequence[Line], x_axis: Mapping[str, object], y_title: str, *, alt: str, caption: str,
+    numbers: str = ",.4g", scale: Mapping[str, object] | None = None, height: int = 320,
 ) -> Chart:  # fmt: skip
     """Lines, in colours and dashes that differ.
 
@@ -176,7 +177,7 @@ def some_rows(ranked: Sequence[int], most: int = MOST_ROWS) -> list[int]:
     return list(ranked) if len(ranked) <= most else [*ranked[: most // 2], *ranked[-(most // 2) :]]
 
 
-def _bars(middles: Sequence[float | None], spans: Sequence[tuple[float, float]], colour: str) -> dict[str, Any]:
+def _bars(middles: Sequence[float | None], spans: Sequence[tuple[float, float]], colour: str) -> Json:
     pairs = list(zip(middles, spans, strict=True))
     return {
         "type": "data", "symmetric": False, "color": colour, "thickness": 1.5,

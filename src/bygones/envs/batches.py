@@ -2,47 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bygones._arrays import Ints
 
+AnyAction: TypeAlias = Any
+"""An action as people and learners give it, such as its number or the agents to serve; the environment checks it."""
+
+Info: TypeAlias = dict[str, Any]
+"""The `info` and the `options` of Gymnasium, by name."""
+
 Tree = TypeVar("Tree", bound=tuple[Any, ...])
 
 
 def taken(tree: Tree, which: Ints | int) -> Tree:
     """The selected rows of every array in a (named) tuple of tuples and arrays."""
-    rows: Tree = mapped(lambda array: array[which], tree)
-    return rows
+    return cast(Tree, mapped(lambda array: array[which], tree))
 
 
 def merged(tree: Tree, *parts: tuple[Ints, Tree]) -> Tree:
     """The tree with some rows replaced, in new arrays. Each part is a pair of row indices and their new content."""
 
-    def replaced(array: Any, *rows: Any) -> Any:
+    def replaced(array: np.ndarray, *rows: np.ndarray) -> np.ndarray:
         array = array.copy()
         for (which, _), row in zip(parts, rows, strict=True):
             array[which] = row
         return array
 
-    whole: Tree = mapped(replaced, tree, *(part for _, part in parts))
-    return whole
+    return cast(Tree, mapped(replaced, tree, *(part for _, part in parts)))
 
 
-def spread(info: Mapping[str, Any], which: Ints, num_envs: int) -> dict[str, Any]:
+def spread(info: Info, which: Ints, num_envs: int) -> Info:
     """The info of some environments in Gymnasium's form for all environments.
 
     Arrays are zero for the other environments. For every `name` the mask `_name` marks the environments that have it.
     """
-    infos: dict[str, Any] = {}
+    infos: Info = {}
     for name, value in info.items():
         mask = np.zeros(num_envs, dtype=bool)
         mask[which] = True
         infos[f"_{name}"] = mask
-        if isinstance(value, Mapping):
+        if isinstance(value, dict):
             infos[name] = spread(value, which, num_envs)
         elif len(which) == num_envs:
             infos[name] = value
@@ -52,9 +56,9 @@ def spread(info: Mapping[str, Any], which: Ints, num_envs: int) -> dict[str, Any
     return infos
 
 
-def rows(record: Mapping[str, Any], which: Ints) -> dict[str, Any]:
+def rows(record: Info, which: Ints) -> Info:
     """The selected rows of every array in a nested dictionary of arrays."""
-    return {name: rows(value, which) if isinstance(value, Mapping) else value[which] for name, value in record.items()}
+    return {name: rows(value, which) if isinstance(value, dict) else value[which] for name, value in record.items()}
 
 
 def as_objects(

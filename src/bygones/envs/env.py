@@ -13,6 +13,7 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from bygones._arrays import Array, Ints, check_one_of
+from bygones.envs.batches import AnyAction, Info
 from bygones.envs.episode import (
     EpisodeState,
     Outcome,
@@ -31,14 +32,8 @@ from bygones.envs.view import as_scene, as_text
 
 Observation = NDArray[np.float32]
 
-Info: TypeAlias = dict[str, Any]
-"""The `info` and the `options` of Gymnasium, by name."""
-
 Settings: TypeAlias = dict[str, Any]
 """The parameters of a scenario and the settings of `FairProblem`: the arguments of `gym.make`."""
-
-AnyAction: TypeAlias = Any
-"""The number of an action, agents to serve, or priorities, as people and learners give it; it is checked."""
 
 
 class Shell:
@@ -57,11 +52,18 @@ class Shell:
         render_mode: str | None,
         settings: Settings,
     ) -> None:
-        """Sets the problem up, from what was passed to `gym.make`."""
+        """Sets the problem up, from the arguments of `gym.make`."""
         if render_mode is not None:
             check_one_of("render_mode", render_mode, self.metadata["render_modes"])
         self.render_mode = render_mode
-        self.problem, self.vector = problem_to_play(scenario, problem, vector, settings), vector
+        if problem is not None and (settings or vector):
+            given = ", ".join([*settings, *(["vector"] if vector else [])])
+            raise ValueError(f"pass either a problem or its settings, not both; got problem and {given}")
+        if vector and SETTINGS & set(settings):
+            raise ValueError("vector=True has no memory or welfare: use the wrappers of bygones.envs.wrappers")
+        # Any welfare will do for a vector of rewards, which is not judged.
+        settings = {"welfare": "egalitarian", **settings} if vector else settings
+        self.problem, self.vector = problem or problem_of(scenario, **settings), vector
         self.scenario, self._params = self.problem.scenario, self.problem.params()
         self._n_actions = self.scenario.n_actions if self.scenario.is_enumerable else None
         self._terminates = self.problem.ends == "termination"
@@ -110,7 +112,7 @@ class Shell:
         return deepcopy(self)
 
 
-class FairEnv(Shell, gym.Env[Observation, Any]):
+class FairEnv(Shell, gym.Env[Observation, AnyAction]):
     r"""A scenario with a memory and a welfare on top. The class of the scenario documents the world.
 
     ## Observation Space
@@ -176,7 +178,7 @@ class FairEnv(Shell, gym.Env[Observation, Any]):
         problem: FairProblem | None = None,
         vector: bool = False,
         render_mode: str | None = None,
-        **settings: Any,
+        **settings: object,
     ) -> None:
         self._set_up(scenario, problem, vector, render_mode, settings)
         self.observation_space, self.action_space = spaces_of(self.problem, vector)
@@ -192,27 +194,25 @@ class FairEnv(Shell, gym.Env[Observation, Any]):
         self._now, self._world_before = (state, first_outcome(state, self._params)), None
         if self.render_mode == "human":
             self.render()
-        return self._observe(), self._info()
+        return self._perceived(*self._now)
 
     def step(self, action: AnyAction) -> tuple[Observation, Any, bool, bool, Info]:
         if self._now is None or self._noise is None or self._now[0].t >= self.problem.horizon:
             raise ResetNeeded("call reset() before step(): no episode has begun, or the last one is over")
         (before, judged), taken = self._now, self._checked(action)
         after = proceed(self._noise.row(), before, taken, self._params)
-        who = self.scenario.present(before.world)
-        present = None if who is None else (who, judged.Z)
-        judged = outcome(after, judged.welfare, present, self._params)
+        judged = outcome(after, judged.welfare, judged.Z, self.scenario.present(before.world), self._params)
         self._now, self._world_before = (after, judged), before.world
-        info, over = self._info(), bool(after.t >= self.problem.horizon)
+        (seen, info), over = self._perceived(after, judged), bool(after.t >= self.problem.horizon)
         if over:
             metrics = episode_metrics(after, self._params)
             info["episode_metrics"] = {name: float(value) for name, value in metrics.items()}
         if self.render_mode == "human":
             self.render()
         reward = np.asarray(after.utilities, np.float32) if self.vector else float(judged.reward)
-        return self._observe(), reward, over and self._terminates, over and not self._terminates, info
+        return seen, reward, over and self._terminates, over and not self._terminates, info
 
-    def choose(self, policy: Callable[..., Any], rng: np.random.Generator) -> int | Ints:
+    def choose(self, policy: Callable[..., Ints], rng: np.random.Generator) -> int | Ints:
         """The action that a policy such as `bygones.allocation.policies.OneStep` takes now."""
         if self._now is None:
             raise ResetNeeded("call reset() before choose(): no episode has begun")
@@ -234,15 +234,10 @@ class FairEnv(Shell, gym.Env[Observation, Any]):
             return as_text(*shown)
         return self._drawn(as_scene(*shown, self._world_before))
 
-    def _observe(self) -> Observation:
-        assert self._now is not None
-        state, judged = self._now
-        return self._shown(self.scenario.observe(state.world), state, judged)
-
-    def _info(self) -> Info:
-        assert self._now is not None
-        state, judged = self._now
-        return self._account(state, judged, self.scenario.present(state.world))
+    def _perceived(self, state: EpisodeState, judged: Outcome) -> tuple[Observation, Info]:
+        """The observation and the entries of `info`."""
+        seen, present = self.scenario.observe(state.world), self.scenario.present(state.world)
+        return self._shown(seen, state, judged), self._account(state, judged, present)
 
     def _checked(self, action: AnyAction) -> int | Ints:
         try:
@@ -254,24 +249,7 @@ class FairEnv(Shell, gym.Env[Observation, Any]):
         return number
 
 
-def problem_to_play(
-    scenario: Scenario | str, problem: FairProblem | None, vector: bool, settings: Settings
-) -> FairProblem:
-    """The problem of an environment, from what was passed to `gym.make`."""
-    if problem is not None:
-        if settings or vector:
-            given = ", ".join([*settings, *(["vector"] if vector else [])])
-            raise ValueError(f"pass either a problem or its settings, not both; got problem and {given}")
-        return problem
-    if not vector:
-        return problem_of(scenario, **settings)
-    if SETTINGS & set(settings):
-        raise ValueError("vector=True has no memory or welfare: use the wrappers of bygones.envs.wrappers")
-    # Any welfare will do for a vector of rewards, which is not judged.
-    return problem_of(scenario, welfare="egalitarian", **settings)
-
-
-def spaces_of(problem: FairProblem, vector: bool = False) -> tuple[gym.Space[Observation], gym.Space[Any]]:
+def spaces_of(problem: FairProblem, vector: bool = False) -> tuple[gym.Space[Observation], gym.Space[AnyAction]]:
     """The observation and the action space of a problem."""
     if problem.observation_scale == "running":
         raise ValueError(

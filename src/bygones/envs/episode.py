@@ -9,7 +9,7 @@ mean of those present, so it neither helps nor hurts.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -59,8 +59,7 @@ def begin(noise: Array, params: Params) -> EpisodeState:
 def empty_memory(params: Params, batch: tuple[int, ...], xp: ArrayModule) -> AnyState:
     """The state of the memory before the first step of each episode of a batch."""
     state = params.memory.init(params.scenario.n_agents)
-    empty: AnyState = mapped(lambda part: xp.broadcast_to(xp.asarray(part), batch + np.shape(part)), state)
-    return empty
+    return cast(AnyState, mapped(lambda part: xp.broadcast_to(xp.asarray(part), batch + np.shape(part)), state))
 
 
 def proceed(noise: Array, state: EpisodeState, action: Array | int, params: Params) -> EpisodeState:
@@ -138,13 +137,16 @@ def first_outcome(state: EpisodeState, params: Params) -> Outcome:
     )
 
 
-def outcome(after: EpisodeState, welfare_before: Array, present: tuple[Array, Array] | None, params: Params) -> Outcome:
+def outcome(
+    after: EpisodeState, welfare_before: Array, Z_before: Array, present: Array | None, params: Params
+) -> Outcome:
     """How a step is judged, in one call of the welfare function, which costs little more than judging once.
 
     Args:
         after: the state after the step.
         welfare_before: W(Zᵗ⁻¹), as of the outcome before.
-        present: None if all agents always take part; else who was present at the decision, and Zᵗ⁻¹.
+        Z_before: Zᵗ⁻¹.
+        present: who was present at the decision; None if all agents always take part.
         params: the numbers of the problem.
     """
     Z = params.memory.read(after.memory)
@@ -152,9 +154,8 @@ def outcome(after: EpisodeState, welfare_before: Array, present: tuple[Array, Ar
     if present is None:
         welfare, welfare_true = params.welfare.judge(xp.array([Z, true]))
         return Outcome(Z, welfare, welfare_true, _reward(after.utilities, welfare_before, welfare, params))
-    who, Z_before = present
     welfare, welfare_true, W_before, W = params.welfare.judge(
-        xp.array([Z, true, _among(who, Z_before), _among(who, Z)])
+        xp.array([Z, true, _among(present, Z_before), _among(present, Z)])
     )
     return Outcome(Z, welfare, welfare_true, _reward(after.utilities, W_before, W, params))
 

@@ -75,8 +75,7 @@ def step_with(uniforms: Array, state: EpisodeState, action: Array, params: Param
     """`step` from uniform noise, `Scenario.n_noise` numbers, instead of a key."""
     after = proceed(jnp.asarray(uniforms), state, action, params)
     Z_before, present = params.memory.read(state.memory), params.scenario.present(state.world)
-    who = None if present is None else (present, Z_before)
-    judged = outcome(after, params.welfare.judge(Z_before), who, params)
+    judged = outcome(after, params.welfare.judge(Z_before), Z_before, present, params)
     info = {
         "utilities": after.utilities,
         "cumulative": after.cumulative,
@@ -164,10 +163,8 @@ def arrays_of(problem: FairProblem, enumerates: bool | None = None) -> Params:
         enumerates: whether actions are listed, as of `FairProblem.params`.
     """
     kinds = {"b": np.bool_, "i": np.int32, "f": np.float32}
-    arrays: Params = jax.tree.map(
-        lambda leaf: np.asarray(leaf, kinds[np.asarray(leaf).dtype.kind]), problem.params(enumerates)
-    )
-    return arrays
+    params = problem.params(enumerates)
+    return cast(Params, jax.tree.map(lambda leaf: np.asarray(leaf, kinds[np.asarray(leaf).dtype.kind]), params))
 
 
 def _single(leaf: Array) -> jax.Array:

@@ -7,6 +7,7 @@ on the seed, not on the number of environments or the size of the blocks.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
@@ -27,8 +28,7 @@ class Noise:
         if self._next == len(self._rows):
             self._rows, self._next = self.generator.random(self._shape), 0
         self._next += 1
-        row: Floats = self._rows[self._next - 1]
-        return row
+        return cast(Floats, self._rows[self._next - 1])
 
     def rows(self, count: int) -> Floats:
         """The next rows, one behind the other."""
@@ -59,8 +59,7 @@ class NoiseBatch:
                 self.generators[i].random(out=self._rows[i])
             at = np.where(used_up, 0, at)
         self._next[which] = at + 1
-        rows: Floats = self._rows[which, at]
-        return rows
+        return cast(Floats, self._rows[which, at])
 
     def rows(self, which: Ints, count: int) -> Floats:
         """The next rows of each of these environments, one behind the other."""

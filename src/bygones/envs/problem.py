@@ -241,7 +241,7 @@ class FairProblem:
 
     @property
     def _reach(self) -> float:
-        """The largest |Z| of an episode."""
+        """The bound of |Z| in an episode."""
         u_max = float(np.abs(self.scenario.utility_bounds).max())
         return self.memory.bound(u_max, self.horizon) if math.isfinite(u_max) else math.inf
 

@@ -5,8 +5,6 @@ The scenarios of bygones are the files in `envs/scenarios/`; `add` registers you
 
 from __future__ import annotations
 
-from typing import Any
-
 from bygones.envs import catalogue
 
 
@@ -20,14 +18,14 @@ def register() -> None:
                 add(catalogue.gymnasium_id(name, vector), name, vector)
 
 
-def add(id: str, scenario: str, vector: bool = False, **settings: Any) -> None:
+def add(id: str, scenario: str, vector: bool = False, **settings: object) -> None:
     """Registers a scenario, for `gym.make` and `gym.make_vec`.
 
     Args:
         id: its name, with a version, such as `ward/Beds-v0`.
         scenario: where to find its class, as `module:Class`; or the name of a scenario of bygones.
         vector: whether its reward is the vector of utilities, as MO-Gymnasium has it.
-        settings: of the scenario and of `FairProblem`; arguments of `gym.make` take their place.
+        settings: those of the scenario and of `FairProblem`; arguments of `gym.make` take their place.
     """
     from gymnasium.envs import registration
 

@@ -7,7 +7,7 @@ as the paper's problem does; if not, it goes on environment by environment.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -17,8 +17,8 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from bygones._arrays import Array, Bools, Floats, Ints, check_count
-from bygones.envs.batches import as_objects, merged, spread, taken
-from bygones.envs.env import AnyAction, Info, Observation, Shell, served_by, spaces_of
+from bygones.envs.batches import AnyAction, Info, as_objects, merged, spread, taken
+from bygones.envs.env import Observation, Shell, served_by, spaces_of
 from bygones.envs.episode import (
     EpisodeState,
     Outcome,
@@ -44,7 +44,7 @@ class Playing(NamedTuple):
     outcome: Outcome
 
 
-class FairVectorEnv(Shell, VectorEnv[Observation, Any, np.ndarray]):
+class FairVectorEnv(Shell, VectorEnv[Observation, AnyAction, np.ndarray]):
     """`num_envs` copies of `FairEnv`, which documents the environment, in one.
 
     Spaces, infos and autoreset behave as in Gymnasium's `SyncVectorEnv` over the same number of single environments. A
@@ -79,7 +79,7 @@ class FairVectorEnv(Shell, VectorEnv[Observation, Any, np.ndarray]):
         problem: FairProblem | None = None,
         vector: bool = False,
         render_mode: str | None = None,
-        **settings: Any,
+        **settings: object,
     ) -> None:
         self._set_up(scenario, problem, vector, render_mode, settings)
         self.num_envs = check_count("num_envs", num_envs)
@@ -101,7 +101,12 @@ class FairVectorEnv(Shell, VectorEnv[Observation, Any, np.ndarray]):
     ) -> tuple[Observation, Info]:
         which = self._everyone
         if options is not None and "reset_mask" in options:
-            which = np.flatnonzero(self._checked_mask(options["reset_mask"]))
+            mask, shape = options["reset_mask"], (self.num_envs,)
+            if not (isinstance(mask, np.ndarray) and mask.dtype == bool and mask.shape == shape and mask.any()):
+                raise ValueError(
+                    f"reset_mask must be a boolean array of shape {shape} with at least one True, got {mask!r}"
+                )
+            which = np.flatnonzero(mask)
         self._seed(seed, which)
         fresh = self._begin(which)
         self._now = fresh if self._now is None else merged(self._now, (which, fresh))
@@ -192,10 +197,8 @@ class FairVectorEnv(Shell, VectorEnv[Observation, Any, np.ndarray]):
         else:
             steps = [scenario.advance(*one) for one in zip(noise, was.world, rows, strict=True)]
             world, utilities = as_objects([world for world, _ in steps]), np.array([each for _, each in steps])
-        state, who = received(was, world, utilities, params), self._present(was.world)
-        return Playing(
-            state, outcome(state, before.outcome.welfare, None if who is None else (who, before.outcome.Z), params)
-        )
+        state, judged = received(was, world, utilities, params), before.outcome
+        return Playing(state, outcome(state, judged.welfare, judged.Z, self._present(was.world), params))
 
     def _observe(self, now: Playing) -> Observation:
         state = now.state
@@ -246,10 +249,3 @@ class FairVectorEnv(Shell, VectorEnv[Observation, Any, np.ndarray]):
             if seeds[i] is not None:
                 generator, self._seeds[i] = seeding.np_random(seeds[i])
                 self._noise.reseed(i, generator)
-
-    def _checked_mask(self, mask: object) -> Bools:
-        if not (isinstance(mask, np.ndarray) and mask.dtype == bool and mask.shape == (self.num_envs,) and mask.any()):
-            raise ValueError(
-                f"reset_mask must be a boolean array of shape ({self.num_envs},) with at least one True, got {mask!r}"
-            )
-        return mask

@@ -6,7 +6,7 @@ Directions are numbers: 0 stays, 1 and 2 go one row up and down, 3 and 4 one col
 from __future__ import annotations
 
 import itertools
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
@@ -92,5 +92,4 @@ def _is_free(places: Array, directions: Array, side: int) -> Array:
     """Whether the cell next to each place is on the grid, and nobody is in it."""
     wanted = _next(places, directions)
     is_there = (wanted[:, None] == places[None]).all(axis=-1)
-    is_free: Array = ((wanted >= 0) & (wanted < side)).all(axis=-1) & ~is_there.any(axis=-1)
-    return is_free
+    return cast(Array, ((wanted >= 0) & (wanted < side)).all(axis=-1) & ~is_there.any(axis=-1))

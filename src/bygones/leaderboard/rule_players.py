@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from bygones.envs.scenario import MOST_ACTIONS, Scenario
 from bygones.envs.walking import joint
 from bygones.learn.evaluation import Predict
 from bygones.memory import Memory
+from bygones.memory.contract import AnyState
 from bygones.welfare import as_judge
 
 NOT_SERVED = "an action does not serve agents"
@@ -43,7 +44,7 @@ class Seen(NamedTuple):
     """A rule's memory of its episodes, one row each."""
 
     step: int
-    memory: Any
+    memory: AnyState
 
 
 def _begun(memory: Memory, n_agents: int, rows: int) -> Seen:
@@ -59,7 +60,7 @@ class Serving:
     policy: RankingPolicy
     rng: np.random.Generator
 
-    def __call__(self, observation: np.ndarray, state: Seen | None = None, **_: Any) -> tuple[np.ndarray, Seen]:
+    def __call__(self, observation: np.ndarray, state: Seen | None = None, **_: object) -> tuple[np.ndarray, Seen]:
         n, k = self.problem.n_agents, self.problem.scenario.n_served
         assert k is not None
         needs = np.asarray(observation[:, :n], float)
@@ -78,7 +79,7 @@ class BestNow:
     problem: FairProblem
     rng: np.random.Generator
 
-    def __call__(self, observation: np.ndarray, state: Seen | None = None, **_: Any) -> tuple[np.ndarray, Seen]:
+    def __call__(self, observation: np.ndarray, state: Seen | None = None, **_: object) -> tuple[np.ndarray, Seen]:
         brings = self.problem.scenario.brings(np.asarray(observation, float))
         assert brings is not None
         memory, rows = self.problem.memory, len(brings)
@@ -103,7 +104,7 @@ def _all_go(problem: FairProblem, rng: np.random.Generator) -> Predict:
 def _behind(problem: FairProblem, rng: np.random.Generator) -> Predict:
     """The agents with at most the mean memory go; the action is their binary number."""
 
-    def chosen(observation: np.ndarray, **_: Any) -> tuple[np.ndarray, None]:
+    def chosen(observation: np.ndarray, **_: object) -> tuple[np.ndarray, None]:
         Z: Floats = np.asarray(observation[:, -problem.n_agents :], float)
         goes = Z.mean(axis=1, keepdims=True) + SEEN >= Z
         return goes @ (1 << np.arange(problem.n_agents)[::-1]), None

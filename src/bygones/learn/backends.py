@@ -113,15 +113,15 @@ def in_processes(
         "JAX_COMPILATION_CACHE_DIR": cache,
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(config.jax_persistent_cache_min_compile_time_secs),
     }
-    found = processes.in_processes(
+    training = processes.in_processes(
         _train_some,
         [((position,), [run], trainer) for position, run in enumerate(runs)],
         lambda _, news: progress(news),
         workers=workers,
         environment={**processes.one_core(), **(kept if cache else {})},
     )
-    with closing(found):
-        for _, finished in found:
+    with closing(training):
+        for _, finished in training:
             yield finished
 
 
@@ -147,9 +147,9 @@ def on_ray(
             reached[position] = news.steps
             progress(news)
 
-    found = ray_tasks.in_tasks(_train_some, tasks, pass_on, address=address, environment=processes.one_core())
-    with closing(found):
-        for finished in found:
+    training = ray_tasks.in_tasks(_train_some, tasks, pass_on, address=address, environment=processes.one_core())
+    with closing(training):
+        for finished in training:
             pass_on(_news_of_end(finished, reached))
             yield finished
 

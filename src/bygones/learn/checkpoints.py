@@ -82,11 +82,11 @@ def load(path: Path, runs: str) -> Checkpoint | None:
     Raises:
         ValueError: the checkpoint is of other runs.
     """
-    found = None
+    newest = None
     damaged: list[str] = []
     for file in (path, previous(path)):
         try:
-            name, found = unpacked(file.read_bytes())
+            name, newest = unpacked(file.read_bytes())
         except FileNotFoundError:
             continue
         except DamagedError as error:
@@ -97,9 +97,9 @@ def load(path: Path, runs: str) -> Checkpoint | None:
             raise ValueError(f"checkpoint {file} belongs to other settings; choose another file or remove it")
         break
     if damaged:
-        onward = f"going on from {file}, after {found.done} rollouts" if found else "there is no other: starting over"
+        onward = f"going on from {file}, after {newest.done} rollouts" if newest else "there is no other: starting over"
         _LOG.warning("checkpoint %s; %s", " and ".join(damaged), onward)
-    return found
+    return newest
 
 
 def previous(path: Path) -> Path:

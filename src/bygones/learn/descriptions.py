@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from bygones import memory, welfare
-from bygones._arrays import check_one_of
+from bygones._arrays import Json, check_one_of
 from bygones.envs import catalogue, needs
 from bygones.envs.problem import PLAIN, FairProblem
 from bygones.envs.scenario import Scenario
@@ -27,7 +27,7 @@ from bygones.envs.scenarios.allocation import Allocation
 from bygones.learn.settings import Settings
 from bygones.memory import Memory
 
-Description: TypeAlias = dict[str, Any]
+Description: TypeAlias = Json
 
 
 @dataclass(frozen=True)
@@ -56,15 +56,15 @@ class Run:
         """The problem to learn."""
         return self.settings.problem() if self.custom_problem is None else self.custom_problem
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Plain names and numbers, for JSON; equal for equal runs only."""
         return self._with_problem(self.settings.to_dict())
 
-    def distinction(self) -> dict[str, Any]:
+    def distinction(self) -> Json:
         """The differences of this run from others, as plain names and numbers; see `Settings.distinction`."""
         return self._with_problem(self.settings.distinction())
 
-    def _with_problem(self, settings: dict[str, Any]) -> dict[str, Any]:
+    def _with_problem(self, settings: Json) -> Json:
         if self.custom_problem is None:
             return settings
         return {"settings": settings, "problem": description(self.custom_problem)}
@@ -232,7 +232,7 @@ def _foreign(name: str, it: object) -> Description:
     return {"kind": kind, "numbers": leaves, "structure": re.sub(" at 0x[0-9a-f]+", "", structure)}
 
 
-def _flattened(name: str, it: object) -> tuple[list[Any], str]:
+def _flattened(name: str, it: object) -> tuple[list[object], str]:
     """The numbers of a part, and the text of its structure; a part that JAX does not know is refused."""
     import jax
 
@@ -249,13 +249,13 @@ def _flattened(name: str, it: object) -> tuple[list[Any], str]:
 
 def _rebuilt(module: ModuleType, described: Description) -> Any:
     # A file may name anything, and only parts with public names there are made.
-    made = [name for name, it in vars(module).items() if isinstance(it, type) and not name.startswith("_")]
-    check_one_of("kind", described["kind"], made)
+    public = [name for name, it in vars(module).items() if isinstance(it, type) and not name.startswith("_")]
+    check_one_of("kind", described["kind"], public)
     kind = getattr(module, described["kind"])
     return kind(**{name: _rebuilt_number(module, value) for name, value in described["numbers"].items()})
 
 
-def _rebuilt_number(module: ModuleType, value: Any) -> Any:
+def _rebuilt_number(module: ModuleType, value: object) -> object:
     if isinstance(value, dict):
         return _rebuilt(module, value)
     return np.array(value, float) if isinstance(value, list) else value

@@ -132,7 +132,7 @@ class DQN(iterations.Learner):
         onward, curve = iterations.taken(state, steps, params, numbers, shape)
         curve = curve._replace(explained_variance=jnp.full((), jnp.nan))
         both = jnp.stack([jnp.zeros(()), losses.mean()])
-        return iterations.settle(state, onward._replace(kept=end.kept), curve, end.networks, end.adam, both, numbers)
+        return iterations.settle(state, onward._replace(kept=end.kept), curve, (end.networks, end.adam, both), numbers)
 
     def explored(
         self, now: Learning, noise: Noise, gumbel: jax.Array, params: EnvParams, numbers: Numbers, shape: Shape
@@ -142,8 +142,8 @@ class DQN(iterations.Learner):
         assert isinstance(actor, Greedy)
         epsilon = self.exploration(now.steps / (numbers.rollouts * shape.rollout_steps))
 
-        def step(carry: tuple[State, Normaliser | None], drawn: tuple[Noise, jax.Array]) -> tuple[Tree, Moves]:
-            (state, normaliser), (noise, gumbel) = carry, drawn
+        def step(loop: tuple[State, Normaliser | None], drawn: tuple[Noise, jax.Array]) -> tuple[Tree, Moves]:
+            (state, normaliser), (noise, gumbel) = loop, drawn
             values = apply(now.networks.policy, normalised(env.observe(state, params), normaliser), shape.matvec)
             action = jnp.asarray(actor.best(actor.log_chances(values, epsilon) + gumbel))
             after = env.advance(noise, state, action, params)
@@ -164,7 +164,7 @@ class DQN(iterations.Learner):
         self, now: Learning, key: jax.Array, params: EnvParams, numbers: Numbers, shape: Shape
     ) -> tuple[Learning, jax.Array]:
         """One step of Adam, once a batch is there, and a new copy for the targets if it is time; also the loss."""
-        drawn = self.batch(now.kept, now.steps, now.normaliser, key, params, shape)
+        drawn = self.batch(now, key, params, shape)
         loss, gradient = jax.value_and_grad(loss_of)(now.networks, drawn, numbers)
         moved = adam_step(now.networks, now.adam, clip_by_norm(gradient, numbers.max_grad_norm), numbers)
         is_enough = now.steps >= shape.batch_size
@@ -173,26 +173,18 @@ class DQN(iterations.Learner):
         target = jax.tree.map(lambda new, old: jnp.where(is_time, new, old), networks.policy, networks.value)
         return now._replace(networks=networks._replace(value=target), adam=adam), loss
 
-    def batch(
-        self,
-        kept: Moves,
-        steps: jax.Array,
-        normaliser: Normaliser | None,
-        key: jax.Array,
-        params: EnvParams,
-        shape: Shape,
-    ) -> Batch:
+    def batch(self, now: Learning, key: jax.Array, params: EnvParams, shape: Shape) -> Batch:
         """Transitions at random, each followed by the same with other memories."""
         env, size, others = shape.environment, shape.batch_size, self.counterfactuals
-        held = jnp.minimum(steps, self.replay_size)
+        held = jnp.minimum(now.steps, self.replay_size)
         chosen = jax.random.randint(key, (size, 1 + others), 0, held)
-        moves = jax.tree.map(lambda leaf: jnp.repeat(leaf[chosen[:, 0]], 1 + others, axis=0), kept)
+        moves = jax.tree.map(lambda leaf: jnp.repeat(leaf[chosen[:, 0]], 1 + others, axis=0), now.kept)
         if others:
-            memories = jax.tree.map(lambda leaf: leaf[chosen.reshape(-1)], kept.before.memory)
+            memories = jax.tree.map(lambda leaf: leaf[chosen.reshape(-1)], now.kept.before.memory)
             moves = jax.vmap(with_memory, in_axes=(0, 0, None, None))(moves, memories, params, env)
 
         def show(state: State) -> jax.Array:
-            return normalised(jax.vmap(env.observe, in_axes=(0, None))(state, params), normaliser)
+            return normalised(jax.vmap(env.observe, in_axes=(0, None))(state, params), now.normaliser)
 
         return Batch(
             observations=show(moves.before),
@@ -205,8 +197,7 @@ class DQN(iterations.Learner):
 
 def rewards_of(moves: Moves, params: EnvParams, env: Environment) -> jax.Array:
     """The reward of each step."""
-    rewards: jax.Array = jax.vmap(env.reward, in_axes=(0, 0, 0, None))(moves.before, moves.actions, moves.after, params)
-    return rewards
+    return jax.vmap(env.reward, in_axes=(0, 0, 0, None))(moves.before, moves.actions, moves.after, params)
 
 
 def with_memory(move: Moves, memory: AnyState, params: EnvParams, env: Environment) -> Moves:

@@ -23,7 +23,7 @@ from bygones.learn.descriptions import check_registered
 from bygones.learn.networks import Networks
 from bygones.learn.normalisation import Normaliser, normalised
 from bygones.learn.policy import TrainedPolicy
-from bygones.learn.programs import row, stacked
+from bygones.learn.programs import Tree, row, stacked
 from bygones.learn.recurrent_ppo import world_of
 
 EPISODES = 10
@@ -67,7 +67,7 @@ class Played(NamedTuple):
     sampled: dict[str, float]
     """With actions sampled from the policy, as in training."""
     deterministic: dict[str, float]
-    """With greedy actions, the most probable at every step."""
+    """With greedy actions."""
 
 
 def evaluate(
@@ -86,8 +86,8 @@ def evaluate(
             number of a subset of agents, or the k agents themselves.
         problem: the problem to play; by default the one that the policy was trained on.
         episodes: how many episodes to play.
-        seed: of the worlds, which are equal for equal seeds whatever the policy, and of a `TrainedPolicy`'s draws.
-        deterministic: whether the policy is greedy: it takes its most probable action instead of sampling one.
+        seed: the seed of the worlds, which are the same for every policy, and of a `TrainedPolicy`'s draws.
+        deterministic: whether the policy is greedy, instead of sampling actions.
     """
     if problem is None:
         if not isinstance(policy, TrainedPolicy):
@@ -186,7 +186,7 @@ class _Program(NamedTuple):
     proceed: Callable[..., State]
     metrics: Callable[..., dict[str, jax.Array]]
 
-    def play(self, parts: Any, worlds: list[Worlds], seeds: int | list[int], horizon: int) -> dict[str, np.ndarray]:
+    def play(self, parts: Parts, worlds: list[Worlds], seeds: int | list[int], horizon: int) -> dict[str, np.ndarray]:
         """Each metric of every way and episode; with runs along the first axis of all that is batched.
 
         Args:
@@ -241,8 +241,7 @@ def _compiled(player: Player, batched: bool) -> _Program:
 
     def metrics(parts: Parts, states: State) -> dict[str, jax.Array]:
         env, numbers = around(parts)
-        found: dict[str, jax.Array] = jax.vmap(jax.vmap(env.metrics, (0, None)), (0, None))(states, numbers)
-        return found
+        return jax.vmap(jax.vmap(env.metrics, (0, None)), (0, None))(states, numbers)
 
     if batched:
         return _Program(
@@ -269,14 +268,13 @@ def _asked(predict: Predict, problem: FairProblem, worlds: Worlds, deterministic
 
 
 @functools.cache
-def _many(environment: Environment, name: str) -> Callable[..., Any]:
+def _many(environment: Environment, name: str) -> Callable[..., Tree]:
     """A function of the environment for many states at once, compiled."""
     mapped = {"start": (0, None), "observe": (0, None), "advance": (0, 0, 0, None), "metrics": (0, None)}[name]
-    compiled: Callable[..., Any] = jax.jit(jax.vmap(getattr(environment, name), in_axes=mapped))
-    return compiled
+    return jax.jit(jax.vmap(getattr(environment, name), in_axes=mapped))
 
 
-def _one_per_row(actions: Any, problem: FairProblem, rows: int) -> np.ndarray:
+def _one_per_row(actions: object, problem: FairProblem, rows: int) -> np.ndarray:
     """The number of an action per row, or the agents to serve per row; one for all stands for every row."""
     chosen, served = np.asarray(actions), problem.scenario.n_served
     if served is not None and (chosen.ndim == 2 or not problem.scenario.is_enumerable):

@@ -51,7 +51,7 @@ class GiniPPO(Learner):
             state, params, numbers, shape, reward=shape.environment.utilities, into_samples=weigh
         )
         learned = ppo.improve(state.networks, state.adam, samples, order, numbers, shape)
-        return iterations.settle(state, onward, curve, *learned, numbers)
+        return iterations.settle(state, onward, curve, learned, numbers)
 
 
 def samples_of(

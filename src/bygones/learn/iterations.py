@@ -7,7 +7,7 @@ every run of a grid.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, Self, TypeAlias, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeAlias, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
@@ -143,6 +143,9 @@ class CurvePoint(NamedTuple):
     explained_variance: jax.Array
 
 
+Improved: TypeAlias = tuple[Networks, Adam, jax.Array]
+"""Networks and moments after the updates, and the mean policy and value loss."""
+
 Iteration: TypeAlias = tuple[RunState, CurvePoint]
 """A run after an iteration, and its point on the curves."""
 
@@ -168,16 +171,15 @@ def segment(
 ) -> Iteration:
     """`count` iterations of a run, at most `most`; a run that is over or stopped does not change."""
 
-    def body(i: jax.Array, carry: Iteration) -> Iteration:
-        state, curves = carry
+    def body(i: jax.Array, loop: Iteration) -> Iteration:
+        state, curves = loop
         state, curve = shape.learner.iterate(state, params, numbers, shape)
         return state, jax.tree.map(lambda all_, one: all_.at[i].set(one), curves, curve)
 
     with jax.default_matmul_precision(shape.precision):
         one = jax.eval_shape(lambda s: shape.learner.iterate(s, params, numbers, shape)[1], state)
         curves = jax.tree.map(lambda leaf: jnp.zeros((most, *leaf.shape), leaf.dtype), one)
-        result: Iteration = jax.lax.fori_loop(0, count, body, (state, curves))
-    return result
+        return cast(Iteration, jax.lax.fori_loop(0, count, body, (state, curves)))
 
 
 def taken(state: RunState, steps: Steps, params: EnvParams, numbers: Numbers, shape: Shape) -> Iteration:
@@ -205,20 +207,13 @@ def taken(state: RunState, steps: Steps, params: EnvParams, numbers: Numbers, sh
     return onward, CurvePoint(over.sum(), ended_sums, steps.rewards.mean(), TO_COME, TO_COME, TO_COME)
 
 
-def settle(
-    state: RunState,
-    onward: RunState,
-    curve: CurvePoint,
-    networks: Networks,
-    adam: Adam,
-    losses: jax.Array,
-    numbers: Numbers,
-) -> Iteration:
+def settle(state: RunState, onward: RunState, curve: CurvePoint, improved: Improved, numbers: Numbers) -> Iteration:
     """The run after a rollout and its updates; one that was over, or whose loss is not finite, stays where it was."""
+    networks, adam, losses = improved
     going = jnp.logical_not(state.stopped) & (state.rollouts < numbers.rollouts)
     finite = jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves((losses, networks))]).all()
-    improved = onward._replace(networks=networks, adam=adam)
-    kept: RunState = jax.tree.map(lambda new, old: jnp.where(going & finite, new, old), improved, state)
+    learned = onward._replace(networks=networks, adam=adam)
+    kept: RunState = jax.tree.map(lambda new, old: jnp.where(going & finite, new, old), learned, state)
     stopped = state.stopped | (going & jnp.logical_not(finite))
     return kept._replace(stopped=stopped), curve._replace(policy_loss=losses[0], value_loss=losses[1])
 
@@ -227,8 +222,7 @@ def clip_by_norm(gradient: _Tree, max_norm: jax.Array | np.ndarray | float) -> _
     """The gradient, scaled down if its global norm is above `max_norm`; as torch does, a millionth too much."""
     norm = jnp.sqrt(sum(jnp.vdot(leaf, leaf) for leaf in jax.tree.leaves(gradient)))
     factor = jnp.minimum(max_norm / (norm + 1e-6), 1.0)
-    clipped: _Tree = jax.tree.map(lambda leaf: leaf * factor, gradient)
-    return clipped
+    return cast(_Tree, jax.tree.map(lambda leaf: leaf * factor, gradient))
 
 
 def adam_step(weights: _Tree, adam: Adam, gradient: _Tree, numbers: Numbers) -> tuple[_Tree, Adam]:

@@ -52,13 +52,12 @@ for _name, _place in LEARNERS.items():
     learners.add(_place, name=_name)
 
 
-def names() -> tuple[str, ...]:
-    """The names of all learners."""
-    return learners.names()
+names = learners.names
+"""The names of all learners."""
 
 
 def checked(name: str) -> str:
-    """The name of a learner as it was added, or `module:name`; anything else is refused."""
+    """The name under which a learner was added, or `module:name`; anything else is refused."""
     return name if name in learners.names() else learners.name_of(kind_of(name)) or name
 
 
@@ -74,11 +73,8 @@ def made(settings: Settings) -> Learner:
 
 def acts(name: str) -> Callable[[Settings, FairProblem], Actor]:
     """The function that makes the policy of a learner, for settings and a problem."""
-    place = ACTORS.get(name)
-    if place is None:
-        its_own = getattr(kind_of(name), "acts", None)
-        if its_own is not None:
-            return cast("Callable[[Settings, FairProblem], Actor]", its_own)
-        place = ACTORS["ppo"]
-    module, _, function = place.partition(":")
-    return cast("Callable[[Settings, FairProblem], Actor]", getattr(importlib.import_module(module), function))
+    function = None if name in ACTORS else getattr(kind_of(name), "acts", None)
+    if function is None:
+        module, _, its_name = ACTORS.get(name, ACTORS["ppo"]).partition(":")
+        function = getattr(importlib.import_module(module), its_name)
+    return cast("Callable[[Settings, FairProblem], Actor]", function)

@@ -48,12 +48,12 @@ def to_screen(runs: Sequence[AnyRun] | AnyRun) -> Watch:
 
 def _lines() -> Callable[[float, str], None]:
     """Prints a line at most every few seconds, and the last one."""
-    told = -math.inf
+    shown_at = -math.inf
 
     def show(share: float, text: str) -> None:
-        nonlocal told
-        if time.monotonic() - told >= LINE_SECONDS or share >= 1:
-            told = time.monotonic()
+        nonlocal shown_at
+        if time.monotonic() - shown_at >= LINE_SECONDS or share >= 1:
+            shown_at = time.monotonic()
             print(text, file=sys.stderr, flush=True)
 
     return show

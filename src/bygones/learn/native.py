@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import jax
 import numba
@@ -23,7 +23,7 @@ from bygones.learn.networks import Layer, Networks
 from bygones.learn.ppo import Samples
 from bygones.learn.programs import Tree
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Function = TypeVar("_Function", bound=Callable[..., object])
 
 # Constants are of single precision too: a double one would make the whole expression double.
 _f = np.float32
@@ -333,8 +333,7 @@ def _parted(vector: np.ndarray, like: Networks) -> Networks:
     leaves, structure = jax.tree.flatten(like)
     parts = np.split(vector, np.cumsum([leaf.size for leaf in leaves])[:-1])
     shaped = [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)]
-    networks: Networks = jax.tree.unflatten(structure, shaped)
-    return networks
+    return cast(Networks, jax.tree.unflatten(structure, shaped))
 
 
 def _sizes(layers: tuple[Layer, ...]) -> np.ndarray:

@@ -7,7 +7,7 @@ import functools
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -106,7 +106,7 @@ class TrainedPolicy:
     ) -> tuple[Ints, np.ndarray | None]:
         """The action, or actions, with Stable-Baselines3's signature: `action, state = policy.predict(observation)`.
 
-        Deterministic is greedy and takes the most probable action, otherwise one is sampled, from `rng` if it is given.
+        Deterministic is greedy; otherwise an action is sampled, from `rng` if it is given.
         The action is the number of a subset of agents; a symmetric policy gives the agents themselves, `n_resources` of
         them, by default as many as in training, the one drawn first in front.
 
@@ -126,13 +126,13 @@ class TrainedPolicy:
                 'trained with policy="symmetric" serve another number of agents'
             )
         shown, kind = self._seen(np.asarray(observation), state, episode_start), self._actor_in_training
-        carried = np.asarray(kind.carry(self.networks, shown)) if isinstance(kind, Recurrent) else None
+        after = np.asarray(kind.next_state(self.networks, shown)) if isinstance(kind, Recurrent) else None
         probabilities = np.asarray(self._probabilities(shown))
         if deterministic:
-            return probabilities.argmax(axis=-1), carried
+            return probabilities.argmax(axis=-1), after
         drawn = (rng or np.random.default_rng()).random((*probabilities.shape[:-1], 1))
         reached = probabilities.cumsum(axis=-1)
-        return (drawn * reached[..., -1:] >= reached).sum(axis=-1), carried
+        return (drawn * reached[..., -1:] >= reached).sum(axis=-1), after
 
     def save(self, path: Path | str) -> None:
         """Writes one safetensors file; the settings, and the problem if it is a custom one, are JSON in its header."""
@@ -222,27 +222,22 @@ class TrainedPolicy:
             import torch
 
         _check_movable(self.settings)
-        named: dict[str, Any] = {}
-        for network, (trunk, head) in _TORCH.items():
-            *hidden, last = getattr(self.networks, network)
-            places = [(f"{trunk}.{2 * i}", layer) for i, layer in enumerate(hidden)] + [(head, last)]
-            for place, layer in places:
-                # torch multiplies from the left, and tanh layers without parameters take every second number.
-                named[f"{place}.weight"] = torch.tensor(np.asarray(layer.weight).T.copy())
-                named[f"{place}.bias"] = torch.tensor(np.asarray(layer.bias))
-        return named
+        return {
+            f"{place}.{part}": torch.tensor(np.asarray(tensor).T.copy())
+            for network, places in _torch_places(self.settings).items()
+            for place, layer in zip(places, getattr(self.networks, network), strict=True)
+            for part, tensor in layer._asdict().items()
+        }
 
     @classmethod
     def from_state_dict(cls, settings: Settings, named: dict[str, Any]) -> TrainedPolicy:
         """The policy of a Stable-Baselines3 `MlpPolicy` with these settings."""
         _check_movable(settings)
-        networks = []
-        for trunk, head in _TORCH.values():
-            places = [f"{trunk}.{2 * i}" for i in range(len(settings.hidden))] + [head]
-            networks.append(
-                tuple(Layer(_numpy(named[f"{p}.weight"]).T.copy(), _numpy(named[f"{p}.bias"])) for p in places)
-            )
-        return cls(settings, Networks(*networks))
+        networks = {
+            network: tuple(Layer(*(_numpy(named[f"{place}.{part}"]) for part in Layer._fields)) for place in places)
+            for network, places in _torch_places(settings).items()
+        }
+        return cls(settings, Networks(**networks))
 
     @functools.cached_property
     def _actor_in_training(self) -> Actor:
@@ -307,6 +302,14 @@ def _named(networks: Networks) -> dict[str, np.ndarray]:
     }
 
 
+def _torch_places(settings: Settings) -> dict[str, list[str]]:
+    """The names of each network's layers in torch, where tanh layers without parameters take every second number."""
+    return {
+        network: [*(f"{trunk}.{2 * i}" for i in range(len(settings.hidden))), head]
+        for network, (trunk, head) in _TORCH.items()
+    }
+
+
 def _numpy(tensor: Any) -> np.ndarray:
-    array: np.ndarray = tensor.detach().cpu().numpy().copy()
-    return array
+    """A tensor as an array, transposed, since torch multiplies from the left."""
+    return cast(np.ndarray, tensor.detach().cpu().numpy().T.copy())

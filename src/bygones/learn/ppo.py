@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -59,7 +59,7 @@ class PPO(iterations.Learner):
     def iterate(self, state: RunState, params: EnvParams, numbers: Numbers, shape: Shape) -> iterations.Iteration:
         samples, order, onward, curve = experience(state, params, numbers, shape)
         learned = improve(state.networks, state.adam, samples, order, numbers, shape)
-        return iterations.settle(state, onward, curve, *learned, numbers)
+        return iterations.settle(state, onward, curve, learned, numbers)
 
 
 def experience(
@@ -118,8 +118,8 @@ def gae(rewards: jax.Array, values: jax.Array, over: jax.Array, last_value: jax.
     def chain(later: tuple[jax.Array, jax.Array], sooner: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         return later[0] * sooner[0], sooner[1] + sooner[0] * later[1]
 
-    advantages: jax.Array = jax.lax.associative_scan(chain, (goes_on * numbers.gae_lambda, surprise), reverse=True)[1]
-    return advantages
+    weights = goes_on * numbers.gae_lambda
+    return cast(jax.Array, jax.lax.associative_scan(chain, (weights, surprise), reverse=True)[1])
 
 
 def permutations(key: jax.Array, shape: Shape) -> jax.Array:
@@ -144,18 +144,18 @@ def improve(
     numbers: Numbers,
     shape: Shape,
     loss_of: Loss | None = None,
-) -> tuple[Networks, Adam, jax.Array]:
+) -> iterations.Improved:
     """Epochs of minibatches in the given order, shape (epochs, steps); also the mean policy and value loss."""
     pack, unpack = _packing(networks, shape.flat)
 
-    def update(carry: tuple[Tree, Adam], batch: Samples) -> tuple[tuple[Tree, Adam], jax.Array]:
-        weights, adam = carry
+    def update(loop: tuple[Tree, Adam], batch: Samples) -> tuple[tuple[Tree, Adam], jax.Array]:
+        weights, adam = loop
         gradient, losses = jax.grad(loss_of or loss, has_aux=True)(unpack(weights), batch, numbers, shape)
         return adam_step(weights, adam, clip_by_norm(pack(gradient), numbers.max_grad_norm), numbers), losses
 
-    def epoch(carry: tuple[Tree, Adam], order: jax.Array) -> tuple[tuple[Tree, Adam], jax.Array]:
+    def epoch(loop: tuple[Tree, Adam], order: jax.Array) -> tuple[tuple[Tree, Adam], jax.Array]:
         batches = jax.tree.map(lambda leaf: leaf[order].reshape(-1, shape.batch_size, *leaf.shape[1:]), samples)
-        return jax.lax.scan(update, carry, batches)
+        return jax.lax.scan(update, loop, batches)
 
     start = (pack(networks), Adam(pack(adam.mean), pack(adam.square), adam.count))
     (weights, moments), losses = jax.lax.scan(epoch, start, order)

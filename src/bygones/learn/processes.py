@@ -19,9 +19,12 @@ from contextlib import contextmanager
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 Result = TypeVar("Result")
+
+Task: TypeAlias = tuple[Any, ...]
+"""The arguments of a job."""
 
 _REPORT, _DONE, _FAILED = "report", "done", "failed"
 
@@ -32,7 +35,7 @@ class WorkerDiedError(OSError):
 
 def in_processes(
     job: Callable[..., Result],
-    tasks: Sequence[tuple[Any, ...]],
+    tasks: Sequence[Task],
     heard: Callable[[int, Any], None],
     *,
     workers: int,
@@ -56,8 +59,8 @@ def in_processes(
     """
     context = multiprocessing.get_context("spawn")
     waiting = iter(enumerate(tasks))
-    crew: dict[Any, BaseProcess] = {}
-    busy: dict[Any, int] = {}
+    crew: dict[Connection, BaseProcess] = {}
+    busy: dict[Connection, int] = {}
     try:
         with _inherited(environment):
             for _ in range(min(workers, len(tasks))):
@@ -69,7 +72,7 @@ def in_processes(
         for worker in crew:
             _hand_over(worker, waiting, busy)
         while busy:
-            for worker in wait(list(busy)):
+            for worker in cast("list[Connection]", wait(list(busy))):
                 kind, content = _received(worker)
                 if kind == _REPORT:
                     heard(busy[worker], content)
@@ -105,37 +108,25 @@ def usable_cores() -> int:
 
 @contextmanager
 def _inherited(environment: Mapping[str, str]) -> Iterator[None]:
-    """Processes that are started in this block have these variables from the start, and ignore Ctrl-C."""
+    """Processes started in this block have these variables and ignore Ctrl-C, which waits for the end of the block."""
     before = {name: os.environ.get(name) for name in environment}
-    os.environ.update(environment)
+    # Windows has no masks of signals: there Ctrl-C stops a worker itself, and not the process that started it.
+    has_masks = hasattr(signal, "pthread_sigmask")
+    handled = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if has_masks else set()
     try:
-        with _without_interrupts():
-            yield
+        os.environ.update(environment)
+        yield
     finally:
         for name, value in before.items():
             if value is None:
-                del os.environ[name]
+                os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+        if has_masks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, handled)
 
 
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Ctrl-C waits for the end of this block, and processes that are started in it ignore it.
-
-    Windows has no masks of signals. A worker is stopped there by Ctrl-C itself, and not by the process that started it.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    handled = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, handled)
-
-
-def _hand_over(worker: Any, waiting: Iterator[tuple[int, tuple[Any, ...]]], busy: dict[Any, int]) -> None:
+def _hand_over(worker: Connection, waiting: Iterator[tuple[int, Task]], busy: dict[Connection, int]) -> None:
     """Gives a free worker the next task, if there is one."""
     for position, task in waiting:
         busy[worker] = position
@@ -146,7 +137,7 @@ def _hand_over(worker: Any, waiting: Iterator[tuple[int, tuple[Any, ...]]], busy
         return
 
 
-def _received(worker: Any) -> tuple[str, Any]:
+def _received(worker: Connection) -> tuple[str, Any]:
     try:
         message: tuple[str, Any] = worker.recv()
     except (EOFError, OSError):  # the end of the pipe between two messages, or in the middle of one
@@ -158,7 +149,7 @@ def _died() -> WorkerDiedError:
     return WorkerDiedError("a training process died (killed, or out of memory?)")
 
 
-def _serve(caller: Connection, job: Callable[..., Any]) -> None:
+def _serve(caller: Connection, job: Callable[..., object]) -> None:
     """The loop of a worker: job after job, until the pipe is closed."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     send = partial(_send, caller)
@@ -176,7 +167,7 @@ def _serve(caller: Connection, job: Callable[..., Any]) -> None:
             send(_DONE, result)
 
 
-def _send(caller: Connection, kind: str, content: Any) -> None:
+def _send(caller: Connection, kind: str, content: object) -> None:
     try:
         caller.send((kind, content))
     except ConnectionError:

@@ -1,6 +1,6 @@
 """Compiled programs: their arguments, and how many a process can hold.
 
-JAX keeps what it compiles for as long as the process lives, each program in separate memory mappings. Linux allows a
+JAX keeps compiled programs for as long as the process lives, each program in separate memory mappings. Linux allows a
 process 65,530 of them, about a hundred different trainings, and the compilation after that crashes.
 """
 

@@ -9,18 +9,24 @@ import re
 import socket
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from bygones._parts import needed_by
 from bygones.learn.interrupts import CtrlC, put_off
-from bygones.learn.processes import WorkerDiedError
+from bygones.learn.processes import Task, WorkerDiedError
 
 Result = TypeVar("Result")
+
+Ray: TypeAlias = Any
+"""The module of Ray, which has no types."""
+
+Reference: TypeAlias = Any
+"""Ray's handle of an actor, or of a result to come."""
 
 
 def in_tasks(
     job: Callable[..., Result],
-    tasks: Sequence[tuple[Any, ...]],
+    tasks: Sequence[Task],
     heard: Callable[[Any], None],
     *,
     address: str | None,
@@ -34,7 +40,7 @@ def in_tasks(
         job: called on a worker as `job(report, *task)`; the arguments of `report` are heard here.
         tasks: the arguments of each call.
         heard: called here with every report.
-        address: of the cluster, by default from `RAY_ADDRESS`; without one, Ray runs on this machine.
+        address: the address of the cluster, by default from `RAY_ADDRESS`; without one, Ray runs on this machine.
         environment: variables of the workers.
 
     Raises:
@@ -45,8 +51,8 @@ def in_tasks(
     with put_off() as ctrl_c, cluster(address):
         options = {"num_cpus": 1, "max_retries": -1, "runtime_env": {"env_vars": dict(environment)}}
         task = ray.remote(**options)(_with_board)
-        board = ray.remote(num_cpus=0, max_restarts=-1, scheduling_strategy=_beside_driver(ray))(Board).remote()
-        going: set[Any] = set()
+        board = ray.remote(num_cpus=0, max_restarts=-1, scheduling_strategy=_near_driver(ray))(Board).remote()
+        going: set[Reference] = set()
         try:
             with ctrl_c.heeded():
                 ray.wait([board.__ray_ready__.remote()])  # or the first reports would come late, and all at once
@@ -76,7 +82,7 @@ def in_tasks(
 
 
 @contextmanager
-def cluster(address: str | None = None) -> Iterator[Any]:
+def cluster(address: str | None = None) -> Iterator[Ray]:
     """Ray, connected to the cluster at this address or started on this machine; an open connection is used unchanged.
 
     Without an address, that in `RAY_ADDRESS` counts. Ray itself would also join the cluster that was started last on
@@ -99,7 +105,7 @@ def cluster(address: str | None = None) -> Iterator[Any]:
             ray.shutdown()
 
 
-def cpus(ray: Any) -> int:
+def cpus(ray: Ray) -> int:
     """How many CPUs the cluster has now, at least one: the first may still be on its way."""
     return max(1, int(ray.cluster_resources().get("CPU", 0)))
 
@@ -108,15 +114,15 @@ class Board:
     """An actor on a Ray cluster to which tasks put their reports, and from which the driver takes them."""
 
     def __init__(self) -> None:
-        self._reports: list[Any] = []
+        self._reports: list[object] = []
         self._some = asyncio.Event()
 
-    async def put(self, report: Any) -> None:
+    async def put(self, report: object) -> None:
         """Adds a report."""
         self._reports.append(report)
         self._some.set()
 
-    async def take(self) -> list[Any]:
+    async def take(self) -> list[object]:
         """All reports since the last time; waits for the first."""
         await self._some.wait()
         self._some.clear()
@@ -124,18 +130,18 @@ class Board:
         return taken
 
 
-def _ray() -> Any:
+def _ray() -> Ray:
     with needed_by("training on Ray"), put_off():
         import ray
     return ray
 
 
-def _first_ready(ray: Any, references: list[Any], ctrl_c: CtrlC) -> Any:
+def _first_ready(ray: Ray, references: list[Reference], ctrl_c: CtrlC) -> Reference:
     with ctrl_c.heeded():
         return ray.wait(references)[0][0]
 
 
-def _cancel(ray: Any, going: list[Any], tries: int = 30) -> None:
+def _cancel(ray: Ray, going: list[Reference], tries: int = 30) -> None:
     """Cancels tasks and waits until they have ended.
 
     Ray 2.60 loses a cancellation of a task that has reached its worker and not yet begun, so it is sent again every
@@ -149,7 +155,7 @@ def _cancel(ray: Any, going: list[Any], tries: int = 30) -> None:
         tries -= 1
 
 
-def _with_board(board: Any, job: Callable[..., Any], *task: Any) -> Any:
+def _with_board(board: Reference, job: Callable[..., Result], *task: object) -> Result:
     """A job on a worker; its reports are put on the board, and not waited for."""
     return job(board.put.remote, *task)
 
@@ -165,7 +171,7 @@ def _check_answers(address: str) -> None:
         raise ConnectionError(f"no Ray cluster answers at {address}: {error.strerror or error}") from None
 
 
-def _beside_driver(ray: Any) -> Any:
+def _near_driver(ray: Ray) -> Any:
     """On the driver's own node while it exists: if that node is lost, no one is left to report to."""
     return ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
         ray.get_runtime_context().get_node_id(), soft=True

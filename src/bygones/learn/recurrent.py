@@ -27,7 +27,7 @@ class Recurrent(Subsets):
     units: int
 
     @property
-    def carried(self) -> int:
+    def state_size(self) -> int:
         """The size of $h$, for both networks together."""
         return 2 * self.units
 
@@ -53,20 +53,20 @@ class Recurrent(Subsets):
         seen, _, of_value = self._parted(observations)
         return _output(networks.value, seen, of_value)[..., 0]
 
-    def carry(self, networks: Networks, observations: Array) -> Array:
+    def next_state(self, networks: Networks, observations: Array) -> Array:
         """The next $h$."""
         seen, of_policy, of_value = self._parted(observations)
         after = [unit(networks.policy, seen, of_policy), unit(networks.value, seen, of_value)]
         return namespace(seen).concatenate(after, axis=-1)
 
-    def remembering(self, observations: Array, carried: Array | None = None, starts: AnyArray | None = None) -> Array:
+    def remembering(self, observations: Array, state: Array | None = None, starts: AnyArray | None = None) -> Array:
         """The observations with $h$ behind them; it is zero where an episode starts, or none is given."""
         xp = namespace(observations)
-        if carried is None:
-            carried = xp.zeros((*observations.shape[:-1], self.carried), dtype=observations.dtype)
+        if state is None:
+            state = xp.zeros((*observations.shape[:-1], self.state_size), dtype=observations.dtype)
         elif starts is not None:
-            carried = xp.where(xp.asarray(starts)[..., None], 0.0, carried).astype(observations.dtype)
-        return xp.concatenate([observations, carried], axis=-1)
+            state = xp.where(xp.asarray(starts)[..., None], 0.0, state).astype(observations.dtype)
+        return xp.concatenate([observations, state], axis=-1)
 
     def _parted(self, observations: Array) -> tuple[Array, Array, Array]:
         """The observation, and $h$ of the policy and of the value."""
@@ -77,10 +77,10 @@ class Recurrent(Subsets):
 def unit(network: tuple[Layer, ...], x: Array, h: Array) -> Array:
     """The next $h$ of a network; rows of their weights are in the order r, z, n."""
     xp, (inward, across, _), n = namespace(x), network, h.shape[-1]
-    seen, carried = x @ inward.weight + inward.bias, h @ across.weight + across.bias
-    gates = 0.5 * (1 + xp.tanh(0.5 * (seen[..., : 2 * n] + carried[..., : 2 * n])))
+    seen, passed = x @ inward.weight + inward.bias, h @ across.weight + across.bias
+    gates = 0.5 * (1 + xp.tanh(0.5 * (seen[..., : 2 * n] + passed[..., : 2 * n])))
     reset, keep = gates[..., :n], gates[..., n:]
-    fresh = xp.tanh(seen[..., 2 * n :] + reset * carried[..., 2 * n :])
+    fresh = xp.tanh(seen[..., 2 * n :] + reset * passed[..., 2 * n :])
     return (1 - keep) * fresh + keep * h
 
 

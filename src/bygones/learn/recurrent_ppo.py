@@ -12,7 +12,7 @@ to its beginning.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -28,14 +28,14 @@ from bygones.learn.rollouts import Rollout
 from bygones.learn.settings import Settings
 
 
-class Carried(NamedTuple):
+class JointState(NamedTuple):
     """A state of the world, and the policy's own numbers."""
 
     world: State
     numbers: jax.Array
 
 
-class CarryingParams(NamedTuple):
+class JointParams(NamedTuple):
     """The numbers of the world, and the networks, which set the policy's own numbers."""
 
     world: EnvParams
@@ -43,20 +43,20 @@ class CarryingParams(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Carrying(Environment):
+class JointEnvironment(Environment):
     """An environment in whose state the policy keeps its own numbers; they are observed behind everything else."""
 
     actor: Recurrent
 
     def start(self, noise: Noise, params: EnvParams) -> State:
-        return Carried(super().start(noise, params.world), jnp.zeros(self.actor.carried))
+        return JointState(super().start(noise, params.world), jnp.zeros(self.actor.state_size))
 
     def observe(self, state: State, params: EnvParams) -> jax.Array:
         return jnp.concatenate([super().observe(state.world, params.world), state.numbers])
 
     def advance(self, noise: Noise, state: State, action: jax.Array, params: EnvParams) -> State:
         after = super().advance(noise, state.world, action, params.world)
-        return Carried(after, jnp.asarray(self.actor.carry(params.networks, self.observe(state, params))))
+        return JointState(after, jnp.asarray(self.actor.next_state(params.networks, self.observe(state, params))))
 
     def ends(self, state: State, params: EnvParams) -> tuple[jax.Array, jax.Array]:
         return super().ends(state.world, params.world)
@@ -77,8 +77,10 @@ def world_of(
     """The environment in which a policy acts, and its numbers: around the problem's, if the policy is recurrent."""
     if not isinstance(actor, Recurrent):
         return environment, params
-    size = environment.observation_size + actor.carried
-    return Carrying(**{**vars(environment), "observation_size": size}, actor=actor), CarryingParams(params, networks)
+    size = environment.observation_size + actor.state_size
+    return JointEnvironment(**{**vars(environment), "observation_size": size}, actor=actor), JointParams(
+        params, networks
+    )
 
 
 @dataclass(frozen=True)
@@ -110,12 +112,11 @@ class RecurrentPPO(Learner):
         order_key = jax.random.fold_in(jax.random.fold_in(jax.random.wrap_key_data(state.key), state.rollouts), 2)
         order = ppo.permutations(order_key, of_sequences)
         learned = ppo.improve(state.networks, state.adam, cut, order, numbers, of_sequences, loss_of)
-        return iterations.settle(state, onward, curve, *learned, numbers)
+        return iterations.settle(state, onward, curve, learned, numbers)
 
     def in_sequences(self, samples: Samples) -> Samples:
         """The samples with sequences along the first axis, and steps along the second."""
-        cut: Samples = jax.tree.map(lambda leaf: leaf.reshape(-1, self.sequence, *leaf.shape[1:]), samples)
-        return cut
+        return cast(Samples, jax.tree.map(lambda leaf: leaf.reshape(-1, self.sequence, *leaf.shape[1:]), samples))
 
 
 def samples_of(networks: Networks, rollout: Rollout, numbers: Numbers, shape: Shape) -> tuple[Samples, jax.Array]:
@@ -142,10 +143,10 @@ def carried_anew(networks: Networks, batch: Samples, shape: Shape) -> jax.Array:
     assert batch.starts is not None
     world, size = batch.observations[..., : actor.observation_size], actor.observation_size
 
-    def step(carried: jax.Array, now: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+    def step(state: jax.Array, now: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         seen, starts = now
-        whole = jnp.concatenate([seen, jnp.where(starts[:, None], 0.0, carried)], axis=-1)
-        return jnp.asarray(actor.carry(networks, whole)), whole
+        whole = jnp.concatenate([seen, jnp.where(starts[:, None], 0.0, state)], axis=-1)
+        return jnp.asarray(actor.next_state(networks, whole)), whole
 
     by_step = (jnp.moveaxis(world, 1, 0), batch.starts.T)
     _, whole = jax.lax.scan(step, batch.observations[:, 0, size:], by_step)

@@ -27,16 +27,7 @@ import jax.numpy as jnp
 
 from bygones.envs.functional import EnvParams
 from bygones.learn import iterations
-from bygones.learn.iterations import (
-    Iteration,
-    Learner,
-    Numbers,
-    RunState,
-    Shape,
-    Steps,
-    adam_step,
-    clip_by_norm,
-)
+from bygones.learn.iterations import Iteration, Learner, Numbers, RunState, Shape, Steps, adam_step, clip_by_norm
 from bygones.learn.networks import Networks
 from bygones.learn.rollouts import Rollout, collect
 
@@ -78,7 +69,7 @@ class Reinforce(Learner):
         steps = Steps(over, rollout.rewards, after, last, rollout.normaliser)
         onward, curve = iterations.taken(state, steps, params, numbers, shape)
         curve = curve._replace(explained_variance=jnp.full((), jnp.nan))
-        return iterations.settle(state, onward._replace(kept=kept), curve, networks, adam, losses, numbers)
+        return iterations.settle(state, onward._replace(kept=kept), curve, (networks, adam, losses), numbers)
 
 
 def learned(

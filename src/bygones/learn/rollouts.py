@@ -52,8 +52,8 @@ def collect(
     # The best action for scores plus Gumbel noise is a draw: the largest logit, from their softmax.
     gumbel = jax.random.gumbel(action_key, (steps, actor.n_scores))
 
-    def step(carry: tuple[State, Normaliser | None], drawn: tuple[Noise, jax.Array]) -> tuple[Tree, Tree]:
-        (state, normaliser), (noise, gumbel) = carry, drawn
+    def step(loop: tuple[State, Normaliser | None], drawn: tuple[Noise, jax.Array]) -> tuple[Tree, Tree]:
+        (state, normaliser), (noise, gumbel) = loop, drawn
         seen = normalised(env.observe(state, params), normaliser)
         action = actor.best(actor.scores(networks, seen, matvec=shape.matvec) + gumbel)
         after = env.advance(noise, state, action, params)

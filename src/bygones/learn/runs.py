@@ -17,13 +17,13 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bygones._arrays import check_count
+from bygones._arrays import Json, check_count
 from bygones._parts import missing
 from bygones.envs.functional import Environment, EnvParams, arrays_of
 from bygones.envs.problem import FairProblem, Params
@@ -210,8 +210,7 @@ def begin(
     if keys is None:
         keys = jax.vmap(jax.random.key)(np.array([one.seed for one in settings], np.uint32))
     networks, params = (stacked(trees, batched) for trees in (starts, [params_of(run) for run in runs]))
-    begun: iterations.RunState = _begin(batched)(keys if batched else keys[0], networks, params, shape)
-    return begun
+    return _begin(batched)(keys if batched else keys[0], networks, params, shape)
 
 
 def can_be_native() -> bool:
@@ -268,8 +267,7 @@ def _begin(batched: bool) -> Callable[..., iterations.RunState]:
         return shape.learner.begin(key, networks, params, shape)
 
     begun = jax.vmap(one, in_axes=(0, 0, 0, None)) if batched else one
-    compiled: Callable[..., iterations.RunState] = jax.jit(begun, static_argnums=3)
-    return compiled
+    return jax.jit(begun, static_argnums=3)
 
 
 @functools.cache
@@ -286,7 +284,7 @@ def _native(shape: iterations.Shape) -> Callable[..., iterations.Iteration]:
         for _ in range(count):
             samples, order, onward, curve = gather(state, params, numbers)
             learned = native.improve(state.networks, state.adam, samples, order, numbers, shape.batch_size)
-            state, curve = settle(state, onward, curve, *learned, numbers)
+            state, curve = settle(state, onward, curve, learned, numbers)
             points.append(jax.tree.map(np.asarray, curve))
         return state, jax.tree.map(lambda *all_: np.stack(all_), *points)
 
@@ -298,11 +296,10 @@ def _compiled(shape: iterations.Shape, most: int, batched: bool) -> Callable[...
     advance = functools.partial(iterations.segment, shape=shape, most=most)
     if batched:
         advance = jax.vmap(advance, in_axes=(0, 0, 0, None))
-    compiled: Callable[..., iterations.Iteration] = jax.jit(advance, donate_argnums=0)
-    return compiled
+    return jax.jit(advance, donate_argnums=0)
 
 
-def _common_shape(runs: Sequence[Run], choices: dict[str, Any]) -> iterations.Shape:
+def _common_shape(runs: Sequence[Run], choices: Json) -> iterations.Shape:
     if not runs:
         raise ValueError("runs must hold at least one run, got none")
     first = program_of(runs[0], **choices)
@@ -324,8 +321,7 @@ def _restored(saved: Checkpoint, like: iterations.RunState, file: Path | None) -
             f"checkpoint {file} does not fit these runs: it is of another version of bygones, or of another `batched`; "
             "remove it to start over"
         )
-    state: iterations.RunState = jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in saved.state])
-    return state
+    return cast(iterations.RunState, jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in saved.state]))
 
 
 def _rows(curve: iterations.CurvePoint, count: int, batched: bool) -> dict[str, np.ndarray]:

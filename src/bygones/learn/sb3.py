@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-import gymnasium
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
 
 from bygones.envs.env import FairEnv
+from bygones.envs.wrappers.recall import AnyEnv
 from bygones.learn.settings import Settings
 
 EpisodeSeen = Callable[[int, dict[str, float]], None]
 """Called at the end of every episode with the number of steps taken so far and the episode's metrics."""
 
 
-def learner(settings: Settings, env: gymnasium.Env[Any, Any] | None = None) -> PPO:
+def learner(settings: Settings, env: AnyEnv | None = None) -> PPO:
     """Stable-Baselines3's PPO with these settings, on one environment."""
     return PPO(
         "MlpPolicy",
@@ -39,7 +38,7 @@ def learner(settings: Settings, env: gymnasium.Env[Any, Any] | None = None) -> P
     )
 
 
-def environment(settings: Settings, env: gymnasium.Env[Any, Any] | None = None) -> VecEnv:
+def environment(settings: Settings, env: AnyEnv | None = None) -> VecEnv:
     """The environment of these settings, or the given one, as Stable-Baselines3 takes it.
 
     Under the observation scale "running" it is wrapped in `VecNormalize`, which does what our own learner does.

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from bygones._arrays import check_between, check_count, check_one_of
+from bygones._arrays import Json, check_between, check_count, check_one_of
 from bygones.envs.problem import PLAIN, End, FairProblem, Scale
 from bygones.envs.scenarios.allocation import Allocation
 from bygones.learn import learners
@@ -169,18 +169,15 @@ class Settings:
         check_count("counterfactuals", self.counterfactuals, 0, most=1000)
         check_one_of("agent_features", self.agent_features, get_args(AgentFeatures))
         if self.policy == "mlp":
-            self._check_mlp()
+            widths = [2 * self.n_agents + 1, *self.hidden, self.n_agents]
+            weights = sum(before * after for before, after in itertools.pairwise(widths))
+            if weights > WEIGHTS:
+                raise ValueError(f"hidden must give a network of at most {WEIGHTS:,} weights, got {weights:,}")
         if check_count("batch_size", self.batch_size, least=2) > self.rollout_steps or (
             self.rollout_steps % self.batch_size
         ):
             raise ValueError(f"batch_size must divide rollout_steps ({self.rollout_steps}), got {self.batch_size}")
         check_solvable(self.policy, self.problem())
-
-    def _check_mlp(self) -> None:
-        widths = [2 * self.n_agents + 1, *self.hidden, self.n_agents]
-        weights = sum(before * after for before, after in itertools.pairwise(widths))
-        if weights > WEIGHTS:
-            raise ValueError(f"hidden must give a network of at most {WEIGHTS:,} weights, got {weights:,}")
 
     def problem(self) -> FairProblem:
         """The learning problem of these settings."""
@@ -215,11 +212,11 @@ class Settings:
         part = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return Settings(**{name: value for name, value in part.items() if name not in _OF_PROBLEM}, horizon=horizon)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Plain names and numbers, for JSON."""
         return {**dataclasses.asdict(self), "hidden": list(self.hidden)}
 
-    def distinction(self) -> dict[str, Any]:
+    def distinction(self) -> Json:
         """As `to_dict`, less the settings added after format 1 of results that are at their default.
 
         Runs are named and policies are saved by it: adding a setting changes neither for runs that do not use it.
@@ -228,7 +225,7 @@ class Settings:
         return {name: value for name, value in self.to_dict().items() if name not in later or value != later[name]}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Settings:
+    def from_dict(cls, values: Json) -> Settings:
         """The settings that `to_dict` wrote; unknown names are refused."""
         known = [field.name for field in dataclasses.fields(cls)]
         for name in values:
@@ -253,6 +250,6 @@ def check_solvable(policy: PolicyKind, problem: FairProblem) -> None:
         )
 
 
-def later_defaults(kind: type[Settings] = Settings) -> dict[str, Any]:
+def later_defaults(kind: type[Settings] = Settings) -> Json:
     """The defaults of the settings that were added after format 1."""
     return {field.name: field.default for field in dataclasses.fields(kind) if field.name not in FORMAT_1_SETTINGS}

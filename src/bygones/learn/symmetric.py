@@ -21,15 +21,15 @@ PPO is that of a finer action: as unbiased, with a little more variance.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
-from bygones._arrays import Array, namespace
+from bygones._arrays import Array, Operand, namespace
 from bygones.learn.networks import Layer, Networks, layers
 
 _NONE = -1e30
-"""A score that is never drawn; finite, so that gradients are too."""
+"""A score that is never drawn; finite, so gradients are finite too."""
 
 _FEW = 4
 """Up to so many largest values are found one after the other, which compilers fuse; more take `top_k`."""
@@ -102,7 +102,7 @@ class Rankings:
         belong to no agent are the same for all. The batch comes last, because compiled programs are twice as fast where
         neighbours in memory go through the same operations.
         """
-        n, xp, seen_as = self.n_agents, namespace(observations), _compressed if self.logarithmic else _unchanged
+        n, xp, seen_as = self.n_agents, namespace(observations), _compressed if self.logarithmic else lambda x: x
         seen = xp.moveaxis(observations, -1, 0)
         first = self.n_seen * n + self.n_shared
         own, Z = seen[: self.n_seen * n].reshape((self.n_seen, n, *seen.shape[1:])), seen[first : first + n]
@@ -122,13 +122,13 @@ class Rankings:
         """The agents with the k highest scores, the highest first."""
         xp, k = namespace(scores), self.n_resources
         if xp is np:
-            found = np.argpartition(-np.asarray(scores), k - 1, axis=-1)[..., :k]
-            order = np.argsort(-np.take_along_axis(np.asarray(scores), found, axis=-1), axis=-1, kind="stable")
-            return np.take_along_axis(found, order, axis=-1)
+            k_best = np.argpartition(-np.asarray(scores), k - 1, axis=-1)[..., :k]
+            order = np.argsort(-np.take_along_axis(np.asarray(scores), k_best, axis=-1), axis=-1, kind="stable")
+            return np.take_along_axis(k_best, order, axis=-1)
         if k > _FEW:
             import jax
 
-            return cast(Array, jax.lax.top_k(cast(Any, scores), k)[1])
+            return cast(Array, jax.lax.top_k(cast(Operand, scores), k)[1])
         ranked, agents = [], xp.arange(self.n_agents)
         for _ in range(k):
             ranked.append(xp.argmax(scores, axis=-1))
@@ -180,8 +180,8 @@ class Rankings:
 def _product(weight: Array, x: Array, matvec: bool = True) -> Array:
     """weightᵀ·x over the first axis of both; as of `networks.apply`, possibly without a matrix product."""
     columns = x.reshape((x.shape[0], -1))
-    made = weight.T @ columns if matvec else (weight[:, :, None] * columns[:, None]).sum(axis=0)
-    return made.reshape((-1, *x.shape[1:]))
+    product = weight.T @ columns if matvec else (weight[:, :, None] * columns[:, None]).sum(axis=0)
+    return product.reshape((-1, *x.shape[1:]))
 
 
 def _column(bias: Array, x: Array) -> Array:
@@ -195,7 +195,7 @@ def _sums_from_the_last(rest: Array, chosen: Array) -> Array:
     if xp is not np and len(chosen) > _FEW:
         import jax
 
-        summands: Any = xp.concatenate([chosen, rest[None]])
+        summands: Operand = xp.concatenate([chosen, rest[None]])
         return cast(Array, jax.lax.cumlogsumexp(summands, axis=0, reverse=True)[:-1])
     left = [rest]
     for one in chosen[::-1]:
@@ -215,7 +215,3 @@ def _fixed(x: Array) -> Array:
 def _compressed(x: Array) -> Array:
     xp = namespace(x)
     return xp.where(x < 0, -1.0, 1.0) * xp.log1p(xp.abs(x))
-
-
-def _unchanged(x: Array) -> Array:
-    return x

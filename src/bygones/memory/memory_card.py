@@ -63,12 +63,12 @@ def decay_curves(memory: Memory) -> dict[str, list[tuple[float, float]]]:
         _add_cliffs(memory, n_agents, weights)
     except ValueError:
         return {}
-    found: dict[str, list[tuple[float, float]]] = {}
+    lines: dict[str, list[tuple[float, float]]] = {}
     for agent in range(n_agents):
         line = [(float(age), float(weights[age][agent])) for age in sorted(weights)]
-        if line not in found.values() and np.isfinite([weight for _, weight in line]).all():
-            found[f"agent {agent}"] = line
-    return found
+        if line not in lines.values() and np.isfinite([weight for _, weight in line]).all():
+            lines[f"agent {agent}"] = line
+    return lines
 
 
 def weights_at(memory: Memory, n_agents: int, age: int) -> Floats:
@@ -81,7 +81,7 @@ def weights_at(memory: Memory, n_agents: int, age: int) -> Floats:
         return np.diagonal(np.broadcast_to(np.asarray(remembered, dtype=float), nothing.shape))
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Rounded, so that agents who are forgotten alike are seen to be.
+        # Rounded, or agents with equal memories would seem to differ.
         return np.round(own(one, nothing) / own(nothing, one), 9)
 
 

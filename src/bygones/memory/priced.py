@@ -18,7 +18,7 @@ happen to be steady would move prices as much as large ones. It does not shrink 
 count more than a late one, and where all need the same the next turn would go to the agent that had the last. It has
 one size for the first `EVEN` rounds and a smaller one whenever the past has doubled; where all need the same, $g^2$ is
 $n/k - 1$, and so a round is $1 + g^2$ steps. Needs that linger make successive $g$ alike and their sum noisier than its
-terms say; the sum is then measured on $g$ smoothed over `SMOOTH` steps, and prices rest on more of the past.
+terms suggest; the sum is then measured on $g$ smoothed over `SMOOTH` steps, and prices rest on more of the past.
 
 For burdens the signs are turned: the best allocation has the least $\sum_i \lambda_i u_i$, the price of an agent that
 took more than its share goes up, and of the welfare $-\sum_i \bar u_i^p$ the shares are $\sigma_i \propto
@@ -91,7 +91,7 @@ class Priced(Around[PricedState]):
 
     Attributes:
         memory: the fairness memory.
-        alpha: of the α-fair welfare that the prices serve, p - 1 for burdens; infinity is egalitarian.
+        alpha: the α of the α-fair welfare that the prices serve, p - 1 for burdens; infinity is egalitarian.
         entitlements: per agent, or None if all are equal.
         start: an earlier state, whose prices are taken but not its memory; None for equal prices.
         kind: `good` or `burden`.
@@ -145,8 +145,8 @@ class Priced(Around[PricedState]):
         drift = (1.0 - 1.0 / SMOOTH) * state.drift + g
         squares = kept * state.squares + at_least(xp.vecdot(g, g) / n, 1.0)
         drift_squares = kept * state.drift_squares + xp.vecdot(drift, drift) * (2.0 / SMOOTH / n)
-        # Where g lingers, its sum is noisier than its squares say. Shares are 1 on average, so g and the logarithms add
-        # up to 0.
+        # Where g lingers, its sum is noisier than its squares suggest. Shares are 1 on average, so g and the logarithms
+        # add up to 0.
         typical = squares / weight
         # The step shrinks only when the past has doubled (a power of 2 rounds), not at every step: with shrinking steps
         # an early turn would count more than a late one.

@@ -13,8 +13,8 @@ learns and samples its actions. A finished policy can be evaluated with sampled 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from bygones._arrays import Json
 from bygones.paper.cells import Cells, per_seed
 from bygones.paper.criteria import FAIR_SHARE, LONG, MARGIN, MYOPIC, RECALL, REMEMBERING, Ask
 from bygones.paper.grid import memory_label
@@ -86,7 +86,7 @@ def b5(cells: Cells, welfare: str) -> Ask:
 
 
 def _fair(
-    cells: Cells, welfare: str, horizon: int, expected: bool, network: Mapping[str, Any] = SYMMETRIC
+    cells: Cells, welfare: str, horizon: int, expected: bool, network: Mapping[str, object] = SYMMETRIC
 ) -> Comparison:
     """Whether the symmetric policy is fair under perfect recall, measured by the paper's myopic agent."""
     symmetric = cells.seeds("gini", welfare, "additive", RECALL, horizon, **_divisor(cells), **network)
@@ -97,7 +97,7 @@ def _fair(
     return difference_within(what, symmetric, FAIR_SHARE * myopic, **{"high" if expected else "low": 0.0})
 
 
-def _divisor(cells: Cells) -> dict[str, Any]:
+def _divisor(cells: Cells) -> Json:
     return {"fixed_scale": SMALL_SCALE} if cells.scale == "fixed" else {}
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from bygones._arrays import Floats
+from bygones._arrays import Floats, Json
 from bygones._text import counted
 from bygones.paper.grid import memory_label, paper_weight
 from bygones.paper.results import Results
@@ -65,15 +64,17 @@ class Cells:
 
     results: Results
     """Runs of one observation scale that follow the protocol, except in the settings that some claims vary."""
-    protocol: dict[str, Any]
+    protocol: Json
     """The protocol's values of those settings that are fixed."""
     scale: str = "none"
     alike: Results | None = None
     """Runs of other observation scales that observe the same, so the scale makes no difference."""
-    _known: dict[tuple[Any, ...], Results] = field(default_factory=dict, repr=False, compare=False)
+    _known: dict[tuple[object, ...], Results] = field(default_factory=dict, repr=False, compare=False)
     """Cells that were asked for before; claims ask for the same ones again and again."""
 
-    def seeds(self, metric: str, welfare: str, aggregation: str, gamma: float, horizon: int, **changes: Any) -> PerSeed:
+    def seeds(
+        self, metric: str, welfare: str, aggregation: str, gamma: float, horizon: int, **changes: object
+    ) -> PerSeed:
         """The values of a final metric, one per seed.
 
         Raises:
@@ -81,7 +82,7 @@ class Cells:
         """
         return per_seed(self.runs(welfare, aggregation, gamma, horizon, **changes), f"final_{metric}")
 
-    def runs(self, welfare: str, aggregation: str, gamma: float, horizon: int, **changes: Any) -> Results:
+    def runs(self, welfare: str, aggregation: str, gamma: float, horizon: int, **changes: object) -> Results:
         """The finished runs of a cell, in the order of their seeds.
 
         Raises:
@@ -97,7 +98,7 @@ class Cells:
         check_enough(len(self._known[key]), where)
         return self._known[key]
 
-    def _look_up(self, asked: Mapping[str, Any]) -> Results:
+    def _look_up(self, asked: Mapping[str, object]) -> Results:
         if not set(asked) <= set(self.results.table.column_names):
             return Results(self.results.table.slice(0, 0))
         places = [self.results] if self.alike is None else [self.results, self.alike]

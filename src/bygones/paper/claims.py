@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import pyarrow as pa
 
@@ -59,7 +58,7 @@ for each in (*PAPER_CLAIMS, *BEYOND):
     add(each)
 
 
-def judge(results: Results, names: Sequence[str] | None = None, **changes: Any) -> Judgements:
+def judge(results: Results, names: Sequence[str] | None = None, **changes: object) -> Judgements:
     """Judges claims from results, under every observation scale that occurs in them.
 
     Args:
@@ -82,7 +81,7 @@ def judge(results: Results, names: Sequence[str] | None = None, **changes: Any) 
     return Judgements(judgements, {} if changes else departure(results))
 
 
-def cells_by_scale(results: Results, **changes: Any) -> dict[str, Cells]:
+def cells_by_scale(results: Results, **changes: object) -> dict[str, Cells]:
     """The cells of the runs that follow the paper's protocol except for these changes, by observation scale."""
     protocol = {**PROTOCOL, **changes}
     left = {name: protocol.pop(name) for name in ASKED_ABOUT if name in protocol}

@@ -10,7 +10,6 @@ has a Gini of 0.11.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -222,7 +221,7 @@ def c13b(cells: Cells, welfare: str) -> Ask:
 
 
 def fair(
-    cells: Cells, welfare: str, aggregation: str, gamma: float, *horizons: int, expected: bool = True, **changes: Any
+    cells: Cells, welfare: str, aggregation: str, gamma: float, *horizons: int, expected: bool = True, **changes: object
 ) -> Comparison:
     """Asks that a memory is fair over these horizons together, or that it is not."""
     memory, myopic = (
@@ -274,7 +273,7 @@ def _unfair_after_a_million(cells: Cells, welfare: str) -> dict[int, Comparison]
     return asked
 
 
-def _steps_until_fair(cells: Cells, welfare: str, gamma: float, horizon: int, **changes: Any) -> PerSeed:
+def _steps_until_fair(cells: Cells, welfare: str, gamma: float, horizon: int, **changes: object) -> PerSeed:
     """The steps from which on each run is fair until its end; `MORE_STEPS` if it ends unfair, however long it was."""
     bar = FAIR_SHARE * cells.seeds("gini", welfare, "additive", MYOPIC, horizon).values.mean()
     runs = cells.runs(welfare, "additive", gamma, horizon, **changes)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from bygones._arrays import Json
 from bygones._text import counted
 from bygones.document.document import Answer, Column, Document, Share, Table
 from bygones.envs.problem import most_welfare
@@ -81,7 +81,7 @@ class EvaluatedPolicy(Answer):
         )
         return Document(f"{self.name}: means over {played}", [table, *limit], "Evaluation")
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """All numbers as plain values, with every episode, for JSON."""
         return {
             **{way: self._metrics(evaluation.mean) for way, evaluation in self.ways.items()},

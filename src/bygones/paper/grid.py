@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from bygones._arrays import check_count, check_one_of
+from bygones._arrays import Json, check_count, check_one_of
 from bygones.envs.problem import Scale
 from bygones.learn.descriptions import Run
 from bygones.learn.settings import Settings, later_defaults
@@ -64,7 +64,7 @@ class Grid:
     gamma: Sequence[float] = GAMMAS
     seeds: int = N_SEEDS
     weight: float | None = None
-    common: Mapping[str, Any] = field(default_factory=dict)
+    common: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_count("seeds", self.seeds, most=10_000)
@@ -87,7 +87,7 @@ class Grid:
         return Run(Settings.from_dict({**self.common, **varied, "seed": seed})).settings
 
 
-SIZES: dict[str, dict[str, Any]] = {
+SIZES: dict[str, Json] = {
     "quick": {"aggregation": ("additive",), "horizon": (100, 1000, 10000), "seeds": 1},
     "paper": {},
 }
@@ -116,7 +116,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def parse_shared_settings(words: Iterable[str]) -> dict[str, Any]:
+def parse_shared_settings(words: Iterable[str]) -> Json:
     """The settings that all runs share, from a command line. Settings that a grid varies have their own flags."""
     settings = dict(map(parse_setting, words))
     for name in settings:
@@ -152,7 +152,7 @@ def identity(settings: Settings) -> str:
     return identities(columns, type(settings))[0]
 
 
-def identities(columns: Mapping[str, Sequence[Any]], kind: type[Settings] = Settings) -> list[str]:
+def identities(columns: Mapping[str, Sequence[object]], kind: type[Settings] = Settings) -> list[str]:
     """The names of many runs, as of `identity`, from the values of every setting, one for each run."""
     later = later_defaults(kind)
     parts = []

@@ -8,8 +8,8 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from bygones._arrays import Json
 from bygones._text import counted, listed
 from bygones.document.document import Answer, Block, Column, Command, Document, Section, Table
 from bygones.paper.cells import MIN_SEEDS
@@ -129,7 +129,7 @@ class Judgement(Answer):
             "Claim",
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """The judgement as plain lists and dictionaries, for JSON."""
         level = self.asked.level
         return {
@@ -183,7 +183,7 @@ class Judgements(list[Judgement], Answer):
         departure: the settings in which all the runs differ from the protocol that they were judged by.
     """
 
-    def __init__(self, judgements: Iterable[Judgement], departure: Mapping[str, Any]) -> None:
+    def __init__(self, judgements: Iterable[Judgement], departure: Mapping[str, object]) -> None:
         super().__init__(judgements)
         self.departure = departure
 
@@ -277,13 +277,13 @@ def _row(comparison: Comparison) -> list[str | float | None]:
     ]
 
 
-def _plain(comparison: Comparison) -> dict[str, Any]:
+def _plain(comparison: Comparison) -> Json:
     """A comparison for JSON, which has no infinity and no NaN."""
     values = comparison._asdict() | {"n_seeds": len(comparison.seeds[0]) if comparison.seeds else None}
     return {name: _finite(value) for name, value in values.items()}
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     if isinstance(value, tuple):
         return [_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -17,11 +17,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from bygones._arrays import Floats
+from bygones._arrays import Floats, Json
 from bygones.learn.settings import Settings
 from bygones.paper.cells import Cells, NotEnoughRunsError, PerSeed, check_enough
 from bygones.paper.results import Results
@@ -58,11 +58,11 @@ DEPENDS_ON_SCALE = "depends on the observation scale"
 
 _IN_THE_GRID = ("welfare", "aggregation", "gamma", "horizon", "weight", "observation_scale", "seed")
 
-PROTOCOL: dict[str, Any] = {name: value for name, value in Settings().to_dict().items() if name not in _IN_THE_GRID}
+PROTOCOL: Json = {name: value for name, value in Settings().to_dict().items() if name not in _IN_THE_GRID}
 """The paper's protocol: the value of every setting that the grid does not vary."""
 
 
-def departure(results: Results) -> dict[str, Any]:
+def departure(results: Results) -> Json:
     """The settings that all of these runs share, but that differ from the paper's protocol."""
     columns = {name: results.table.column(name).unique().to_pylist() for name in PROTOCOL if name != "hidden"}
     columns["hidden"] = [list(sizes) for sizes in set(map(tuple, results.table.column("hidden").to_pylist()))]

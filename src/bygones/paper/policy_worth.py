@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from bygones._arrays import Floats
+from bygones._arrays import Floats, Json
 from bygones.learn.settings import Settings
 from bygones.paper.grid import GAMMAS, in_order, paper_weight
 from bygones.paper.judging import PROTOCOL
@@ -69,7 +69,7 @@ class CellWorth:
         values: Floats = self.runs[f"{way}_{metric}"].astype(float)
         return values[np.isfinite(values)]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """The cell as plain values, for JSON."""
         cell = ("welfare", "aggregation", "gamma", "horizon", *NETWORK)
         metrics = {
@@ -83,7 +83,7 @@ class CellWorth:
         }
 
 
-def measured(results: Results, **cell: Any) -> list[CellWorth]:
+def measured(results: Results, **cell: object) -> list[CellWorth]:
     """Every cell of finished runs that follow the paper's protocol in all but the network, in the order of the grid.
 
     Args:
@@ -107,14 +107,14 @@ def measured(results: Results, **cell: Any) -> list[CellWorth]:
     )
 
 
-def _cells(results: Results, cell: dict[str, Any]) -> Iterator[CellWorth]:
+def _cells(results: Results, cell: Json) -> Iterator[CellWorth]:
     follow = results.where(**{name: value for name, value in PROTOCOL.items() if name not in NETWORK} | cell)
     for run, runs in follow.finished().cells():
         if run.weight == paper_weight(run.welfare, run.aggregation):
             yield CellWorth(run, runs)
 
 
-def without_training(cells: Iterable[CellWorth]) -> list[dict[str, Any]]:
+def without_training(cells: Iterable[CellWorth]) -> list[Json]:
     """The best possible and the rules that need no training, for every problem of the cells, for JSON."""
     problems = {(run.welfare, run.aggregation, run.horizon): run for run in (cell.run for cell in cells)}
     values = []

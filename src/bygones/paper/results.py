@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from bygones import __version__
-from bygones._arrays import check_one_of
+from bygones._arrays import Json, check_one_of
 from bygones._csv import shield
 from bygones._files import UNFINISHED, replacing
 from bygones._locks import locked
@@ -262,7 +262,7 @@ def read(*places: Path | str) -> Results:
     return Results(table.take(np.sort(first)))
 
 
-def _values(name: str, accepted: Collection[Any], kind: pa.DataType) -> pa.Array:
+def _values(name: str, accepted: Collection[object], kind: pa.DataType) -> pa.Array:
     try:
         return pa.array(accepted, type=kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
@@ -286,7 +286,7 @@ def _sortable(value: object) -> tuple[bool, Any]:
     return (value is None, str(value) if isinstance(value, list) or value is None else value)
 
 
-def merge(places: Sequence[Path | str], out: Path | str, **wanted: Any) -> Results:
+def merge(places: Sequence[Path | str], out: Path | str, **wanted: object) -> Results:
     """Joins results, or those with the wanted values, into one file in a new folder."""
     results = read(*places).where(**wanted)
     _check_versions(results, "the results to merge")
@@ -396,7 +396,7 @@ def _major_and_minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-def _row(run: RunResult, provenance: Provenance, finished: datetime) -> dict[str, Any]:
+def _row(run: RunResult, provenance: Provenance, finished: datetime) -> Json:
     return {
         "run": identity(run.settings),
         **run.settings.to_dict(),

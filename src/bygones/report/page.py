@@ -36,6 +36,7 @@ from typing import Any, NamedTuple, TypeAlias
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from bygones._arrays import Json
 from bygones._files import write_text
 from bygones.document import document as documents
 from bygones.document.document import Chart, Section, Table
@@ -102,7 +103,7 @@ class Page:
     sections: Sequence[Section]
     kicker: str = "bygones"
     footer: str = ""
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, object] = field(default_factory=dict)
     scripts: Sequence[str] = ()
     styles: Sequence[str] = ()
     plotly: bool = False
@@ -154,7 +155,7 @@ def write(page: Page, path: Path | str) -> Path:
     return path
 
 
-def fragment(template: str, **values: Any) -> Markup:
+def fragment(template: str, **values: object) -> Markup:
     """HTML from a template, named by its path in this package; values are escaped unless they already are HTML."""
     return Markup(_templates().get_template(template).render(**values))
 
@@ -206,7 +207,7 @@ def _is_listing(block: Block) -> bool:
     return isinstance(block, Table) and block.most is not None and len(block.rows) > SEARCHED
 
 
-def _listing(tables: Mapping[str, Table], label: str) -> dict[str, Any]:
+def _listing(tables: Mapping[str, Table], label: str) -> Json:
     """All rows of some tables with the same columns, for the script that searches and sorts them."""
     first = next(iter(tables.values()))
     return {
@@ -293,7 +294,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return distinct
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     if isinstance(value, Mapping):
         return {str(key): _finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bygones._files import replacing
 from bygones._parts import needed_by
@@ -21,7 +21,10 @@ from bygones.document.charts import RULE as RULE
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MEMORY_LOOK: dict[str, dict[str, Any]] = {
+Look: TypeAlias = dict[str, Any]
+"""How a line looks: arguments of Matplotlib's `plot`."""
+
+MEMORY_LOOK: dict[str, Look] = {
     "instantaneous": {"color": MUTED, "linestyle": (0, (1, 1.2))},
     "myopic": {"color": MUTED, "linestyle": (0, (1, 1.2))},
     "γ = 0.9": {"color": "#56B4E9", "linestyle": (0, (5, 1.5))},

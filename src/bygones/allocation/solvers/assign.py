@@ -1,7 +1,7 @@
 r"""`Assign`: which algorithm fits.
 
 With one item per agent: a matching of largest total gain for sums of curves (`matching.py`), level by level for leximin
-(`leximin.py`). With unlimited capacity and utilitarian welfare every item goes to whoever gains most. All other
+(`leximin.py`). With unlimited capacity and utilitarian welfare every item goes to the agent who gains most. All other
 bundles are integer programmes.
 """
 
@@ -31,9 +31,9 @@ def one_each(utilities: Any, look: Outlook, form: Curves, rng: np.random.Generat
     dense = not sparse.issparse(utilities) and n <= 2 * m
     board = _DenseBoard(utilities, look) if dense else _SparseBoard(utilities, look)
     if not form.is_leximin:
-        found = match(board.gains(form), look.base, board.value, rng)
-        if found is not None:
-            return found
+        holds = match(board.gains(form), look.base, board.value, rng)
+        if holds is not None:
+            return holds
         # Someone stays at zero whatever is done, every Nash product is zero, and leximin decides.
     return leximin(board.values(), look.base.copy(), board.start(), np.ones(m, dtype=bool), rng)
 
@@ -121,9 +121,9 @@ class _DenseBoard:
         if n > m:
             cost = np.hstack([cost, np.repeat(idle[:, None], n - m, axis=1)])
         items = least_cost(cost)
-        found = items < m
-        found[found] = self.steps[np.flatnonzero(found), items[found]] > 0
-        return np.where(found, items, -1)
+        is_item = items < m
+        is_item[is_item] = self.steps[np.flatnonzero(is_item), items[is_item]] > 0
+        return np.where(is_item, items, -1)
 
 
 class _SparseBoard:

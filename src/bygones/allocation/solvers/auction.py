@@ -1,14 +1,14 @@
 r"""A matching of largest total gain in a large sparse graph, by an exact auction.
 
 Every agent without an item bids for the one it gains most from at current prices, and raises its price by the margin
-over its second choice (having nothing is a choice too). The highest bid gets the item, whoever held it is free again.
-All free agents bid at once, which is a handful of array operations per round. Two things stay true throughout, up to
-rounding: an agent with an item has the surplus $u_i = G_{ij} - v_j$ and would gain no more from any other, and an
-item without an agent has the price zero. Once no agent is free they prove the matching best.
+over its second choice (having nothing is a choice too). The highest bid gets the item, and its former holder is
+free again. All free agents bid at once, which is a handful of array operations per round. Two things stay true
+throughout, up to rounding: an agent with an item has the surplus $u_i = G_{ij} - v_j$ and would gain no more from any
+other, and an item without an agent has the price zero. Once no agent is free they prove the matching best.
 
 Among equally good items an agent prefers one that nobody holds, else any at random: a bid without a margin raises
-nothing and could otherwise go round in circles for ever. Whoever is still free after many rounds, in a long price war
-or among many ties, is placed along a shortest augmenting path (Dijkstra's algorithm on $u_i + v_j - G_{ij} \ge 0$),
+nothing and could otherwise go round in circles for ever. An agent still free after many rounds, in a long price
+war or among many ties, is placed along a shortest augmenting path (Dijkstra's algorithm on $u_i + v_j - G_{ij} \ge 0$),
 which keeps the same two things true.
 """
 

@@ -1,25 +1,25 @@
-r"""Burdens that have to be carried: who is chosen, and who takes how much of an amount.
+r"""Burdens, which someone has to take: who is chosen, and who takes how much of an amount.
 
-Agent $i$ carries $\ell_i$ already, per unit of its share of the load, and $g_i \ge 0$ more if it is chosen. What is
-minimised is leximin on loads (the heaviest as low as possible, then the second heaviest, and so on), the total, or a
+Agent $i$ has the load $\ell_i$ already, per unit of its share, and $g_i \ge 0$ more if it is chosen. The objective
+is leximin on loads (the heaviest as low as possible, then the second heaviest, and so on), the total, or a
 convex sum $\sum_i m_i \ell_i^p$.
 
 **Choosing k** is a selection. A sum is least with the $k$ smallest marginal costs. For leximin, take $i$ chosen and $j$
 not, and exchange them; all other loads stay, and loads in common do not change which of two vectors leximin prefers.
 
-- If $g_i = 0$, choosing $i$ leaves every load as it was: nothing is better, so those without a burden come first.
+- If $g_i = 0$, choosing $i$ changes no load: nothing is better, so those without a burden come first.
 - Otherwise, with $g_j > 0$ too, choosing $i$ leaves the loads $\{\ell_i+g_i,\ \ell_j\}$ and choosing $j$ leaves
   $\{\ell_i,\ \ell_j+g_j\}$. If $\ell_i+g_i < \ell_j+g_j$, then $\ell_j+g_j$ is above all the other three and only the
-  second has it: $i$ is the better choice. If they are equal, what is left is $\ell_j$ against $\ell_i$, and the one
+  second has it: $i$ is the better choice. If they are equal, $\ell_j$ is compared with $\ell_i$, and the one
   with the larger $\ell$, hence the smaller $g$, is chosen.
 
 So agents are ordered by $(g_i > 0,\ \ell_i+g_i,\ g_i)$, and the first $k$ are chosen; agents equal in all three
 are interchangeable, and lots are drawn.
 
 **An amount** is divided by water-filling as goods are (`divide.py`): leximin lifts the lightest loads to one level,
-which also makes the heaviest of those who carry as low as it can be. A convex sum has equal marginal costs
-$m_i s_i\,p\,(\ell_i+s_i x_i)^{p-1}$, and the total load goes to the lowest rates $m_i s_i$ first. Who would take
-nothing, at a rate of 0, takes as much as it may before all others.
+which also makes the heaviest load among those who take some as low as possible. A convex sum has equal marginal costs
+$m_i s_i\,p\,(\ell_i+s_i x_i)^{p-1}$, and the total load goes to the lowest rates $m_i s_i$ first. At a rate of
+0 an agent takes as much as it may before all others.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def choose_carriers(
 
 
 def carry_amount(load: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: float, form: Curves) -> np.ndarray:
-    """What each agent takes of the amount, all of it; together the caps are at least the amount."""
+    """The part of each agent, the whole amount in all; together the caps are at least the amount."""
     parts = np.zeros(len(load))
     free, paying = (slope == 0) & (caps > 0), (slope > 0) & (caps > 0)
     for who in (free, paying):
@@ -82,6 +82,6 @@ def _share(load: np.ndarray, slope: np.ndarray, caps: np.ndarray, amount: float,
 
 
 def added_cost(form: Curves, load: np.ndarray, more: np.ndarray) -> np.ndarray:
-    """What carrying more adds to the sum, in units of its own."""
+    """The cost that more load adds to the sum, in any unit."""
     heaviest = max(float((load + more).max(initial=0.0)), np.finfo(float).tiny)
     return np.asarray(-form.gain(-load, -more, heaviest if form.is_curved else 1.0))

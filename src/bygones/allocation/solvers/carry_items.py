@@ -1,6 +1,6 @@
-r"""Items that have to be carried, one each: every item to an agent of its own.
+r"""Items of a burden, all of which have to be taken, at most one by each agent.
 
-The loads and what is minimised are those of `carry.py`. A sum is the assignment of least cost. Its dual prices show
+Loads and objective are those of `carry.py`. A sum is the assignment of least cost. Its dual prices show
 which pairs belong to assignments of the same cost, and leximin decides among these (`leximin.py`).
 """
 
@@ -27,9 +27,9 @@ def carry_one_each(
     """The agent of each item, no agent twice; None if that is impossible.
 
     Args:
-        load: what each agent carries already.
-        steps: what each item adds, for the pairs of agent and item that are allowed.
-        form: what is minimised.
+        load: the load of each agent so far.
+        steps: the load that each item adds, for the pairs of agent and item that are allowed.
+        form: the form of the objective.
         rng: draws among equally good assignments.
     """
     n, m = steps.shape
@@ -64,10 +64,10 @@ def _steep(before: np.ndarray, after: np.ndarray) -> np.ndarray:
 
 
 def _least_cost(pairs: _Pairs, cost: np.ndarray) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
-    """The agent of each item at the least total cost, the pairs of all such assignments, and who carries in all.
+    """The agent of each item at the least total cost, the pairs of all such assignments, and who has an item in all.
 
     No pair that costs more than a whole assignment is in the best one: it is left out, and the others are compared in
-    units of what is left, however dear it was.
+    units that suit them, however dear it was.
     """
     keep = np.ones(len(cost), dtype=bool)
     while True:
@@ -108,7 +108,7 @@ class _Pairs(NamedTuple):
         return _Pairs(self.agents[keep], self.items[keep], self.shape)
 
     def gains(self, cost: np.ndarray) -> Gains:
-        """Costs as gains of the items, each of which must be carried: a constant for all changes nothing."""
+        """Costs as gains of the items, each of which must be taken: a constant for all changes nothing."""
         n, m = self.shape
         worth, outside = 1.0 - cost / max(float(cost.max()), 1e-300), np.full(m, -math.inf)
         if len(cost) < n * m / 4:

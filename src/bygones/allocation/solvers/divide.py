@@ -50,8 +50,8 @@ def fill(beta: np.ndarray, kappa: np.ndarray, caps: np.ndarray, amount: float) -
     r"""The $x_i = \kappa_i(\ell-\beta_i)$, cut off at 0 and at the caps, that sum to the amount.
 
     The level is computed as if nobody were cut off. If more is missing below zero than there is in excess of the
-    caps, the true level is lower, and those below zero stay at zero; else those above their caps stay there. What
-    is left is a smaller problem of the same kind, so the level is exact after finitely many rounds.
+    caps, the true level is lower, and those below zero stay at zero; else those above their caps stay there. The
+    rest is a smaller problem of the same kind, so the level is exact after finitely many rounds.
     """
     free, parts = np.arange(len(beta)), np.zeros(len(beta))
     beta = beta - beta.min()

@@ -57,7 +57,7 @@ def enumerate_all(
 
     Args:
         options: what can be given to whom.
-        look: what it would make of the memory.
+        look: the memory that it would leave.
         welfare: the welfare of one vector Z or, if `batched`, of one per row.
         rng: draws among equally good allocations.
         batched: whether `welfare` takes many vectors at once.
@@ -77,7 +77,7 @@ def count_divisions(most: np.ndarray, units: int, *, everything: bool) -> float:
     ways = np.zeros(units + 1)
     ways[0] = 1.0
     for room in np.minimum(most, units).tolist():
-        # Whoever may have 0 to `room` units: a running sum over the last `room` + 1 totals.
+        # An agent who may have 0 to `room` units: a running sum over the last `room` + 1 totals.
         total = np.cumsum(ways)
         ways = np.minimum(total - np.concatenate([np.zeros(room + 1), total[: units - room]]), COUNTLESS)
     return float(min(ways[units] if everything else ways.sum(), COUNTLESS))

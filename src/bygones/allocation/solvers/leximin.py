@@ -6,10 +6,10 @@ while nobody comes down to the level. It passes from an agent to any item that i
 item's holder, and so on, back to the item that was given up. Where no exchange exists, the agent stays.
 
 If it alone is at that level, with no item of that same value for anybody else within reach, then it stays there in
-every best matching; with one such item of its own, both leave the game. Otherwise any of several agents may stay, and
+every best matching; with one such private item, both leave the game. Otherwise any of several agents may stay, and
 which one matters for the levels above. Then the Hungarian method with costs of one at this level and zero above gives
 dual numbers, and the matchings that are best at this level are exactly those on the tight edges (complementary
-slackness): all others are struck out, and the next level is solved on what is left. At the end every matching on the
+slackness): all others are struck out, and the next level is solved on the rest. At the end every matching on the
 edges left is leximin-best, and lots drawn for the edges choose among them, so interchangeable agents have equal
 chances.
 
@@ -45,7 +45,7 @@ class Values(Protocol):
         """The values of one agent's pairs, open to being changed."""
 
     def select(self, agents: np.ndarray, test: Test) -> tuple[np.ndarray, np.ndarray]:
-        """The pairs of these agents for whose values, agents and items the test says so."""
+        """The pairs of these agents whose values, agents and items pass the test."""
 
     def everything(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Values, agents and items of all pairs, shaped to go together, the values open to being changed."""
@@ -107,8 +107,8 @@ def leximin(
     """The item of each agent (-1: nothing) in a leximin-best matching.
 
     Args:
-        values: what each pair is worth; used up.
-        nothing: what each agent's having nothing is worth, -inf if it must have something; used up.
+        values: the value of each pair; used up.
+        nothing: the value of having nothing to each agent, -inf if it must have something; used up.
         holds: a matching to start from, the item of each agent or -1; the better, the faster.
         may_be_left: per item, whether it may be left over.
         rng: draws among equally good matchings.
@@ -142,7 +142,7 @@ class _Game:
         self.owner[self.held] = np.arange(n)
         self.worth = np.array([self._worth(agent) for agent in range(n)])
         self.out = np.zeros(n, dtype=bool)
-        # Columns seen by the latest search carry its number; those out of the game a larger one than any search.
+        # Columns seen by the latest search have its number; those out of the game a larger one than any search.
         self.seen = np.zeros(m + n, dtype=np.int64)
         self.now = 0
         self.via = np.zeros(m + n, dtype=np.int64)
@@ -153,7 +153,7 @@ class _Game:
         self.q: np.ndarray = np.zeros(m + n, dtype=int)
 
     def settle(self, level: Iterable[int], low: float, high: float) -> list[int]:
-        """Leaves as few agents as possible at the level, and strikes out what would leave more; who has moved."""
+        """Leaves as few agents as possible at the level, strikes out pairs that would leave more; who has moved."""
         self.low, self.high = low, high
         level, moved = list(level), []
         for agent in level:
@@ -212,7 +212,7 @@ class _Game:
         return np.asarray((values >= self.low) & (values <= self.high) & (self.seen[items] <= self.now))
 
     def _exchange(self, start: int) -> list[int]:
-        """Lifts the agent if some exchange can, and says who has moved; else leaves what was `reached`."""
+        """Lifts the agent if some exchange can, and returns who has moved; else sets `reached`."""
         self.now += 1
         target, reached, frontier = self.held[start], [], np.array([start])
         self.nobody_reached, door = False, -1
@@ -255,7 +255,7 @@ class _Game:
         return columns
 
     def _pass_on(self, start: int, target: int, door: int) -> list[int]:
-        """Carries the exchange out, from the item given up back to the agent that it lifts."""
+        """Makes the exchange, from the item given up back to the agent that it lifts."""
         column, moved = target, []
         while True:
             agent = int(self.via[column])

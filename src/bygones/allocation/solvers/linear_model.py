@@ -141,7 +141,7 @@ class Model:
         return self.score_of(self.programme.after(x))
 
     def greedy(self) -> np.ndarray:
-        """Some x for want of a better one: what is possible and does not lower the welfare, in the order given."""
+        """Some x for want of a better one: options that fit and do not lower the welfare, in the order given."""
         if self.programme.some is not None:
             return self.programme.some
         x = np.zeros(len(self.programme.upper))
@@ -184,10 +184,10 @@ class Model:
         base, high, n = self.programme.base, self.programme.most(), len(self.programme.base)
         self.t = self.columns(n)
         self.objective = [(self.t, np.ones(n))]
-        everybody = np.arange(n)
+        everyone = np.arange(n)
         if not self.programme.whole:
             for share in (0.01, 0.1, 0.5, 1.0):
-                self._add_tangents(everybody, base + share * (high - base))
+                self._add_tangents(everyone, base + share * (high - base))
             return
         gains = self.programme.response.toarray()
         low = base + np.where(gains > 0, gains, math.inf).min(axis=1, initial=math.inf)
@@ -195,12 +195,12 @@ class Model:
         empty = (base == 0) & form.is_product
         if empty.any():
             self.at_most([(self.x, -(gains[empty] > 0).astype(float))], -np.ones(int(empty.sum())))
-        kept = everybody[~can & ~empty]
+        kept = everyone[~can & ~empty]
         self._add_lines(kept, form.among(kept).value(base[kept]), base[kept], np.zeros(len(kept)))
-        chord = everybody[can & ~empty]
+        chord = everyone[can & ~empty]
         step, curves = low[chord] - base[chord], form.among(chord)
         self._add_lines(chord, curves.value(base[chord]), base[chord], curves.gain(base[chord], step) / step)
-        can_gain = everybody[can]
+        can_gain = everyone[can]
         for share in (0.0, 0.25, 1.0):
             self._add_tangents(can_gain, (1.0 - share) * low[can_gain] + share * high[can_gain])
 

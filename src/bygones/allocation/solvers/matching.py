@@ -94,8 +94,8 @@ class DenseGains:
     def tight(self, surplus: np.ndarray, prices: np.ndarray, slack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         n, m = self.shape
         parts = [slice(first, first + _ROWS) for first in range(0, n, _ROWS)]
-        found = [np.flatnonzero(self.matrix[part] >= np.add.outer(surplus[part], prices - slack)) for part in parts]
-        pairs = np.concatenate([pairs + m * part.start for part, pairs in zip(parts, found, strict=True)])
+        places = [np.flatnonzero(self.matrix[part] >= np.add.outer(surplus[part], prices - slack)) for part in parts]
+        pairs = np.concatenate([pairs + m * part.start for part, pairs in zip(parts, places, strict=True)])
         return np.divmod(pairs, m)
 
 
@@ -154,8 +154,8 @@ def match(
 
     Args:
         gains: the gains of the pairs.
-        base: what each agent's having nothing is worth to leximin.
-        value: what pairs (agents, items) are worth to leximin.
+        base: the value of having nothing to each agent, for leximin.
+        value: the values of pairs (agents, items), for leximin.
         rng: draws among equally good matchings.
     """
     holds = gains.match()
@@ -193,14 +193,14 @@ def _settle_ties(
 ) -> np.ndarray:
     n, m = gains.shape
     slack = SLACK * np.maximum(gains.largest, prices)
-    served, everybody = holds >= 0, np.arange(n)
+    served, everyone = holds >= 0, np.arange(n)
     nobody = n
     owner = np.full(m, nobody)
-    owner[holds[served]] = everybody[served]
+    owner[holds[served]] = everyone[served]
     agents, items = gains.tight(surplus, prices, slack)
     may_be_left = prices <= slack
     may_be_idle = surplus - SLACK * np.maximum(gains.largest, np.abs(surplus)) <= gains.outside
-    # An exchange passes from agent to agent along tight pairs, and through nobody: the holder of what is left over.
+    # An exchange passes from agent to agent along tight pairs, and through nobody: the holder of left-over items.
     gives = np.flatnonzero(~served | may_be_left[holds])
     takes = np.flatnonzero(served & may_be_idle)
     tails = np.concatenate([agents, np.full(len(gives), nobody), takes])

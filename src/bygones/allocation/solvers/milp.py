@@ -14,7 +14,7 @@ agents under generalised Gini welfare resembles. Every welfare becomes linear:
 
 A second solution, with the first one excluded, shows whether there may be ties; leximin then decides among them.
 The solver sees agents and options in random order, so interchangeable agents have equal chances. All comparisons
-are as exact as the solver, about $10^{-6}$ of the largest utility; `gap` says what was proven.
+are as exact as the solver, about $10^{-6}$ of the largest utility; `gap` is the proven bound.
 """
 
 from __future__ import annotations
@@ -107,13 +107,13 @@ def _by_leximin(model: Model) -> Solution:
         r, d = model.columns(1), model.columns(n, 0.0)
         model.at_most([(r, np.ones((n, 1))), (d, -np.eye(n)), (model.x, -programme.response)], programme.base)
         k_smallest = [(r, np.array([float(k)])), (d, -np.ones(n))]
-        found = model.maximise(k_smallest)
-        if found.x is None:
+        optimum = model.maximise(k_smallest)
+        if optimum.x is None:
             break
-        x = model.clean(found.x)
+        x = model.clean(optimum.x)
         reached = float(np.sort(programme.after(x))[:k].sum())
-        gap = max(0.0, found.bound - reached) if k == 1 else gap
-        if not found.proven:
+        gap = max(0.0, optimum.bound - reached) if k == 1 else gap
+        if not optimum.proven:
             break
         if k == n:
             return Solution(x, gap, True)
@@ -128,21 +128,21 @@ def _best(model: Model) -> Solution | None:
     """The x of largest welfare, with tangents added until they are as good as the curves; None if infeasible."""
     x, bound, stalled = None, math.inf, 0
     while stalled < 3:
-        found = model.maximise(model.objective)
-        if found.infeasible:
+        optimum = model.maximise(model.objective)
+        if optimum.infeasible:
             return None
         # Below the solver's tolerance tangents no longer lower the bound.
-        stalled = stalled + 1 if found.bound > bound - 1e-9 * abs(bound) else 0
-        bound = min(bound, found.bound)
-        if found.x is None:
+        stalled = stalled + 1 if optimum.bound > bound - 1e-9 * abs(bound) else 0
+        bound = min(bound, optimum.bound)
+        if optimum.x is None:
             break
-        new = model.clean(found.x)
+        new = model.clean(optimum.x)
         x = new if x is None or model.score(new) > model.score(x) else x
-        if not found.proven or bound - model.score(x) <= 1e-9 or not model.refine(found.x):
+        if not optimum.proven or bound - model.score(x) <= 1e-9 or not model.refine(optimum.x):
             break
     if x is None:
         x, bound = model.greedy(), min(bound, model.score_of(model.programme.most()))
-    return Solution(x, max(0.0, bound - model.score(x)), found.proven)
+    return Solution(x, max(0.0, bound - model.score(x)), optimum.proven)
 
 
 def programme_of(options: enumerate.Options, look: Outlook) -> Programme:

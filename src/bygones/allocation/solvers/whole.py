@@ -1,4 +1,4 @@
-r"""`Divide` in whole units: one unit after the other to whoever gains most by it.
+r"""`Divide` in whole units: one unit after the other to the agent who gains most by it.
 
 Of a sum of concave curves, each further unit of an agent gains less than the one before, so the units of largest
 gain can be taken in any order, and the best total is the sum of the largest gains: greedy is exact (Fox 1966). For
@@ -28,10 +28,10 @@ def hand_out(
 
     Args:
         base: z before, where larger is better: the recent totals, or of burdens the recent work below zero.
-        step: what a unit adds to z, at most zero for burdens.
+        step: the change of z by a unit, at most zero for burdens.
         most: the most units of each agent.
         units: how many there are.
-        form: what is maximised.
+        form: the form of the objective.
         rng: draws among ties.
         everything: whether all units have to go, as those of a burden; else some are left over if nobody has a use
             for them.
@@ -49,7 +49,7 @@ def hand_out(
 
 
 def _keys(z: np.ndarray, step: np.ndarray, who: np.ndarray, form: Curves, *, is_burden: bool) -> list[Key]:
-    """What agents are compared by, the first of them largest: the gain of one more unit, then who is worst off."""
+    """The keys that agents are compared by, the first one first: the gain of one more unit, then who is worst off."""
     gain = [] if form.is_leximin else [np.broadcast_to(form.among(who).gain(z, step), z.shape)]
     if not is_burden:
         keys = [*gain, -z, step]

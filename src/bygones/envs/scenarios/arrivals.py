@@ -89,8 +89,7 @@ class Arrivals(Scenario):
         n, items = np.array(self.worth).shape
         owners = np.stack(np.unravel_index(np.arange(n**items), (n,) * items), axis=1)
         received = owners[:, None, :] == np.arange(n)[None, :, None]
-        rows: Floats = (received * np.array(self.worth)).sum(axis=-1)
-        return rows
+        return np.asarray((received * np.array(self.worth)).sum(axis=-1))
 
     def start(self, noise: Array) -> StepsTaken:
         return StepsTaken(namespace(noise).zeros((), dtype=np.int32))

@@ -94,9 +94,8 @@ class Attention(Scenario):
 
     @property
     def seen_bounds(self) -> tuple[Floats, Floats]:
-        n = self.n_agents
-        high = np.repeat([float(MOST_INCIDENTS), float(self.n_inspectors)], n)
-        return np.zeros(2 * n), high
+        high = [float(MOST_INCIDENTS), float(self.n_inspectors)]
+        return np.zeros(2 * self.n_agents), np.repeat(high, self.n_agents)
 
     def actions(self) -> Floats:
         """One row per way to send the inspectors: how many go to each place."""

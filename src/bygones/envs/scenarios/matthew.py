@@ -35,7 +35,7 @@ class Matthew(Scenario):
 
     ## Description
     Ten agents move in the unit square, in which there are three pieces of food. An agent of size s moves by s + 0.01 at
-    a step, and eats what is closer to it than s; of several agents the first one eats. It then grows by 0.005, up to
+    a step, and eats food closer to it than s; of several agents the first one eats. It then grows by 0.005, up to
     0.15, and the food appears elsewhere. So unto every one that hath shall be given, which is the Matthew effect.
 
     ## Source

@@ -6,14 +6,13 @@ potential-based shaping in the strict sense.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from gymnasium.spaces import Box
 from numpy.typing import ArrayLike
 
 from bygones import inequality
 from bygones._arrays import Bools, Floats, check_between
+from bygones.envs.batches import Info
 from bygones.envs.wrappers.recall import Recall, over
 from bygones.memory import Memory, PerfectRecall
 from bygones.welfare import AnyWelfare, Welfare, as_judge, check_axis, judged, named
@@ -94,6 +93,6 @@ def _check_signs(welfare: Welfare, name: str, memory: Memory, reward_space: Box)
     )
 
 
-def plain(record: dict[str, Any]) -> dict[str, Any]:
+def plain(record: Info) -> Info:
     """The record with numbers in place of arrays without axes."""
     return {key: value if value.ndim else float(value) for key, value in record.items()}

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Box, Dict, Space
+from gymnasium.vector import VectorEnv
 
 from bygones._arrays import Floats, check_count
+from bygones.envs.wrappers.recall import AnyEnv, AnyObservation, AnyVectorEnv
 from bygones.memory import Memory
 
 _ROUNDING = 1e-12
@@ -31,13 +32,13 @@ class Layout:
         dtype: the type of the numbers of the memory, and of all numbers in a flat observation.
     """
 
-    space: Space[Any]
+    space: Space[AnyObservation]
     dtype: np.dtype
     observe_denominator: bool
     flat: bool
     extends_dict: bool
 
-    def join(self, observation: Any, Z: Floats, d: Floats) -> Any:
+    def join(self, observation: AnyObservation, Z: Floats, d: Floats) -> AnyObservation:
         """The joint observation; leading axes of Z are a batch that the observation has too."""
         if self.flat:
             observed = np.reshape(observation, (*Z.shape[:-1], -1))
@@ -50,15 +51,16 @@ class Layout:
 
 
 def layout(
-    base: Space[Any],
+    env: AnyEnv | AnyVectorEnv,
     memory: Memory,
     reward_space: Box,
-    *,
     observe_denominator: bool,
     flatten: bool,
-    horizon: float,
+    horizon: int | None,
 ) -> Layout:
-    """The layout for observations from `base` and this memory of rewards from `reward_space`."""
+    """The layout for observations of an environment and this memory of rewards from `reward_space`."""
+    base = env.single_observation_space if isinstance(env, VectorEnv) else env.observation_space
+    steps = _horizon_of(env, horizon)
     if observe_denominator and memory.denominator(memory.init(reward_space.shape[0])) is None:
         raise ValueError(
             f"observe_denominator must be False for {type(memory).__name__} memory, which keeps no denominator"
@@ -66,9 +68,9 @@ def layout(
     # The floating type of the environment, and float32 where it has none.
     is_float = isinstance(base, Box) and base.dtype in (np.float32, np.float64)
     dtype = np.dtype(base.dtype if is_float else np.float32)
-    remembered = {"memory": _box(*memory_range(memory, reward_space, horizon), dtype)}
+    remembered = {"memory": _box(*memory_range(memory, reward_space, steps), dtype)}
     if observe_denominator:
-        most = np.array([memory.largest_denominator(horizon)]) * (1 + _ROUNDING)
+        most = np.array([memory.largest_denominator(steps)]) * (1 + _ROUNDING)
         least = -most if memory.can_be_negative else np.zeros(1)
         remembered["denominator"] = _box(least, most, dtype)
     if isinstance(base, Box) and flatten:
@@ -98,7 +100,7 @@ def memory_range(memory: Memory, reward_space: Box, steps: float = math.inf) -> 
     return _times(reach, low), _times(reach, high)
 
 
-def horizon_of(env: Any, given: int | None) -> float:
+def _horizon_of(env: AnyEnv | AnyVectorEnv, given: int | None) -> float:
     """The length of an episode in steps: as given, or as the environment's time limit has it, or infinite."""
     if given is not None:
         return check_count("horizon", given)

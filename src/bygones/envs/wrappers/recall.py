@@ -6,15 +6,23 @@ axes, so the single and the vector wrappers share this code.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from gymnasium import Env
 from gymnasium.spaces import Box
+from gymnasium.vector import VectorEnv
 from numpy.typing import ArrayLike
 
 from bygones._arrays import Bools, Floats
 from bygones.envs.batches import mapped
 from bygones.memory import Memory
+
+AnyObservation: TypeAlias = Any
+"""An observation of some space, of one environment or of each of a batch."""
+
+AnyEnv: TypeAlias = Env[Any, Any]
+AnyVectorEnv: TypeAlias = VectorEnv[Any, Any, Any]
 
 
 class Recall:
@@ -58,9 +66,10 @@ def over(which: Bools | bool, values: Floats) -> Bools:
     return mask.reshape(mask.shape + (1,) * (np.ndim(values) - mask.ndim))
 
 
-def reward_space_of(env: Any, given: Box | None) -> Box:
+def reward_space_of(env: AnyEnv | AnyVectorEnv, given: Box | None) -> Box:
     """The bounds of the vector reward: the given ones, or from the nearest wrapper that has a `reward_space`."""
-    space, layer = given, env
+    space: Box | None = given
+    layer: object = env
     while space is None and layer is not None:
         space, layer = getattr(layer, "reward_space", None), getattr(layer, "env", None)
     if not isinstance(space, Box) or len(space.shape) != 1:

@@ -8,9 +8,10 @@ import gymnasium as gym
 from gymnasium.spaces import Box
 from gymnasium.utils import RecordConstructorArgs
 
+from bygones.envs.batches import AnyAction, Info
 from bygones.envs.wrappers.fairness import Fairness, plain
-from bygones.envs.wrappers.observing import horizon_of, layout
-from bygones.envs.wrappers.recall import Recall, reward_space_of
+from bygones.envs.wrappers.observing import layout
+from bygones.envs.wrappers.recall import AnyEnv, AnyObservation, Recall, reward_space_of
 from bygones.memory import Memory
 from bygones.welfare import AnyWelfare
 
@@ -38,7 +39,7 @@ class RememberRewards(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def __init__(
         self,
-        env: gym.Env[Any, Any],
+        env: AnyEnv,
         memory: Memory,
         *,
         observe_denominator: bool = False,
@@ -57,29 +58,22 @@ class RememberRewards(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         gym.Wrapper.__init__(self, env)
         self.reward_space = reward_space_of(env, reward_space)
         self._recall = Recall(memory, self.reward_space.shape[0])
-        self._layout = layout(
-            env.observation_space,
-            memory,
-            self.reward_space,
-            observe_denominator=observe_denominator,
-            flatten=flatten,
-            horizon=horizon_of(env, horizon),
-        )
+        self._layout = layout(env, memory, self.reward_space, observe_denominator, flatten, horizon)
         self.observation_space = self._layout.space
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[AnyObservation, Info]:
         """Starts an episode with an empty memory."""
         observation, info = self.env.reset(seed=seed, options=options)
         self._recall.forget()
         return self._join(observation), info
 
-    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+    def step(self, action: AnyAction) -> tuple[AnyObservation, SupportsFloat, bool, bool, Info]:
         """Steps the environment and remembers its vector reward."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         self._recall.receive(reward)  # type: ignore[arg-type]
         return self._join(observation), reward, terminated, truncated, info
 
-    def _join(self, observation: Any) -> Any:
+    def _join(self, observation: AnyObservation) -> AnyObservation:
         return self._layout.join(observation, self._recall.values, self._recall.denominator)
 
 
@@ -107,7 +101,7 @@ class FairReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
 
     def __init__(
         self,
-        env: gym.Env[Any, Any],
+        env: AnyEnv,
         memory: Memory,
         welfare: AnyWelfare,
         weight: float,
@@ -127,13 +121,13 @@ class FairReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self._fairness = Fairness(memory, welfare, weight, shaping_discount, reward_space_of(env, reward_space))
         self.reward_space = Box(-float("inf"), float("inf"), ())
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[AnyObservation, Info]:
         """Starts an episode with an empty memory."""
         observation, info = self.env.reset(seed=seed, options=options)
         self._fairness.begin()
         return observation, info
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: AnyAction) -> tuple[AnyObservation, float, bool, bool, Info]:
         """Steps the environment and judges its vector reward."""
         observation, rewards, terminated, truncated, info = self.env.step(action)
         reward = float(self._fairness.reward(rewards))  # type: ignore[arg-type]

@@ -11,27 +11,32 @@ The difficult part is when to empty a memory. A vector environment begins new ep
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from gymnasium.spaces import Box
-from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+from gymnasium.vector import AutoresetMode, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
 from bygones._arrays import Bools
-from bygones.envs.batches import rows, spread
+from bygones.envs.batches import AnyAction, Info, as_objects, rows, spread
 from bygones.envs.wrappers.fairness import Fairness
-from bygones.envs.wrappers.observing import horizon_of, layout
-from bygones.envs.wrappers.recall import Recall, reward_space_of
+from bygones.envs.wrappers.observing import layout
+from bygones.envs.wrappers.recall import AnyObservation, AnyVectorEnv, Recall, reward_space_of
 from bygones.memory import Memory
 from bygones.welfare import AnyWelfare
+
+Seeds: TypeAlias = Any
+"""A seed, or one for each sub-environment."""
+
+Step: TypeAlias = tuple[AnyObservation, np.ndarray, np.ndarray, np.ndarray, Info]
+"""Observations, rewards, terminations, truncations and infos."""
 
 
 class _EpisodeWrapper(VectorWrapper):
     """Tracks which sub-environments begin an episode, and when."""
 
-    def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
+    def __init__(self, env: AnyVectorEnv) -> None:
         super().__init__(env)
         self._mode = env.metadata.get("autoreset_mode")
         if not isinstance(self._mode, AutoresetMode):
@@ -41,7 +46,7 @@ class _EpisodeWrapper(VectorWrapper):
             )
         self._ended = np.zeros(env.num_envs, dtype=bool)
 
-    def _reset(self, seed: Any, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any], Bools]:
+    def _reset(self, seed: Seeds, options: Info | None) -> tuple[AnyObservation, Info, Bools]:
         """Resets, and returns which sub-environments were reset."""
         # Vector environments remove the mask from their options, so they get a copy.
         options = None if options is None else dict(options)
@@ -52,7 +57,7 @@ class _EpisodeWrapper(VectorWrapper):
         self._ended = self._ended & ~which
         return observations, infos, which
 
-    def _step(self, actions: Any) -> tuple[tuple[Any, Any, Any, Any, dict[str, Any]], Bools, Bools]:
+    def _step(self, actions: AnyAction) -> tuple[Step, Bools, Bools]:
         """Steps, and returns which sub-environments were reset instead of stepped, and which after the step."""
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
         instead = self._ended if self._mode is AutoresetMode.NEXT_STEP else np.zeros_like(self._ended)
@@ -70,7 +75,7 @@ class VectorRememberRewards(_EpisodeWrapper):
 
     def __init__(
         self,
-        env: VectorEnv[Any, Any, Any],
+        env: AnyVectorEnv,
         memory: Memory,
         *,
         observe_denominator: bool = False,
@@ -81,24 +86,17 @@ class VectorRememberRewards(_EpisodeWrapper):
         super().__init__(env)
         self.reward_space = reward_space_of(env, reward_space)
         self._recall = Recall(memory, self.reward_space.shape[0], (env.num_envs,))
-        self._layout = layout(
-            env.single_observation_space,
-            memory,
-            self.reward_space,
-            observe_denominator=observe_denominator,
-            flatten=flatten,
-            horizon=horizon_of(env, horizon),
-        )
+        self._layout = layout(env, memory, self.reward_space, observe_denominator, flatten, horizon)
         self.single_observation_space = self._layout.space
         self.observation_space = batch_space(self._layout.space, env.num_envs)
 
-    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: Seeds = None, options: Info | None = None) -> tuple[AnyObservation, Info]:
         """Starts episodes with empty memories, in all sub-environments, or where `options["reset_mask"]` is True."""
         observations, infos, which = self._reset(seed, options)
         self._recall.forget(which)
         return self._join(observations), infos
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: AnyAction) -> Step:
         """Steps every sub-environment and remembers its vector reward."""
         (observations, rewards, terminations, truncations, infos), instead, after = self._step(actions)
         self._recall.receive(rewards)
@@ -108,15 +106,12 @@ class VectorRememberRewards(_EpisodeWrapper):
             self._recall.forget(after)
         return self._join(observations), rewards, terminations, truncations, infos
 
-    def _join(self, observations: Any) -> Any:
+    def _join(self, observations: AnyObservation) -> AnyObservation:
         return self._layout.join(observations, self._recall.values, self._recall.denominator)
 
-    def _join_final(self, observations: Any, ended: Bools) -> Any:
-        Z, d = self._recall.values, self._recall.denominator
-        joined = np.full(self.num_envs, None, dtype=object)
-        for i in np.flatnonzero(ended):
-            joined[i] = self._layout.join(observations[i], Z[i], d[i])
-        return joined
+    def _join_final(self, observations: AnyObservation, ended: Bools) -> np.ndarray:
+        Z, d, which = self._recall.values, self._recall.denominator, np.flatnonzero(ended)
+        return as_objects([self._layout.join(observations[i], Z[i], d[i]) for i in which], which, self.num_envs)
 
 
 class VectorFairReward(_EpisodeWrapper):
@@ -128,7 +123,7 @@ class VectorFairReward(_EpisodeWrapper):
 
     def __init__(
         self,
-        env: VectorEnv[Any, Any, Any],
+        env: AnyVectorEnv,
         memory: Memory,
         welfare: AnyWelfare,
         weight: float,
@@ -141,13 +136,13 @@ class VectorFairReward(_EpisodeWrapper):
         self._fairness = Fairness(memory, welfare, weight, shaping_discount, bounds, (env.num_envs,))
         self.reward_space = Box(-float("inf"), float("inf"), ())
 
-    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: Seeds = None, options: Info | None = None) -> tuple[AnyObservation, Info]:
         """Starts episodes with empty memories, in all sub-environments, or where `options["reset_mask"]` is True."""
         observations, infos, which = self._reset(seed, options)
         self._fairness.begin(which)
         return observations, infos
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: AnyAction) -> Step:
         """Steps every sub-environment and judges its vector reward."""
         (observations, rewards, terminations, truncations, infos), instead, after = self._step(actions)
         scalars = np.where(instead, 0.0, self._fairness.reward(rewards))
@@ -165,7 +160,7 @@ class VectorFairReward(_EpisodeWrapper):
         return observations, scalars, terminations, truncations, infos
 
 
-def _tell(infos: dict[str, Any], record: Mapping[str, Any], about: Bools) -> None:
+def _tell(infos: Info, record: Info, about: Bools) -> None:
     """Adds the record of these sub-environments to the infos, in Gymnasium's batched form."""
     which = np.flatnonzero(about)
     if len(which):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bygones.paper.collapse import WEIGHTS, Cell
 from bygones.paper.grid import memory_label
-from bygones.report.style import INK, MEMORY_LOOK, MUTED, house_style
+from bygones.report.style import INK, MEMORY_LOOK, MUTED, Look, house_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ LOWEST = -0.6
 DODGE = 0.05
 """The distance between the marks of two memories at one λ."""
 
-_ASKED: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 5.5, "markerfacecolor": "white"}
+_ASKED: Look = {"linestyle": "none", "marker": "D", "markersize": 5.5, "markerfacecolor": "white"}
 
 
 def draw(networks: Mapping[str, Sequence[Cell]], title: str) -> Figure:

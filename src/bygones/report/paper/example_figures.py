@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bygones._text import counted
 from bygones.paper.examples import FIGURE_1_MEMORIES, ExampleHistory
-from bygones.report.style import INK, MEMORY_LOOK, MUTED, PALETTE, RULE, house_style
+from bygones.report.style import INK, MEMORY_LOOK, MUTED, PALETTE, RULE, Look, house_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LOOKS: dict[str, dict[str, Any]] = dict(
+LOOKS: dict[str, Look] = dict(
     zip(
         FIGURE_1_MEMORIES,
         (MEMORY_LOOK[name] for name in ("instantaneous", "γ = 0.9", "γ = 0.95", "γ = 0.99", "perfect recall")),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -13,13 +13,13 @@ from bygones.paper.grid import SCALES, WELFARES
 from bygones.paper.policy_worth import CellWorth, measured, most_for_the_least
 from bygones.paper.results import Results
 from bygones.report.paper import rule_lines
-from bygones.report.style import INK, MEMORY_LOOK, MUTED, PALETTE
+from bygones.report.style import INK, MEMORY_LOOK, MUTED, PALETTE, Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LINES: dict[tuple[str, float], tuple[str, dict[str, Any]]] = {
+LINES: dict[tuple[str, float], tuple[str, Look]] = {
     ("mlp", MYOPIC): ("paper's network, myopic", MEMORY_LOOK["myopic"]),
     ("mlp", RECALL): ("paper's network, perfect recall", MEMORY_LOOK["perfect recall"]),
     ("symmetric", RECALL): ("network shared across agents, perfect recall", {"color": PALETTE[2], "linewidth": 2.2}),

@@ -13,10 +13,11 @@ import dataclasses
 import functools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from bygones._arrays import Json
 from bygones.learn.settings import Settings
 from bygones.paper.grid import SCALES, in_order, memory_label, paper_weight
 from bygones.paper.optimum import episode_gini, for_settings
@@ -58,7 +59,7 @@ _CELL = ("gamma", "horizon")
 _NO_VARIANT = {*_PANEL, *_CELL, "seed", "weight"}
 
 
-def packed(sets: Mapping[str, Results], curve_bytes: int = CURVE_BYTES) -> dict[str, Any]:
+def packed(sets: Mapping[str, Results], curve_bytes: int = CURVE_BYTES) -> Json:
     """The runs as plain values for the page.
 
     Args:
@@ -69,14 +70,14 @@ def packed(sets: Mapping[str, Results], curve_bytes: int = CURVE_BYTES) -> dict[
     kept = {origin: results for origin, results in finished.items() if len(results)}
     n_runs = sum(map(len, kept.values()))
     points = max(5, curve_bytes // (2 * len(CURVES) * max(1, n_runs)))
-    panels: list[dict[str, Any]] = []
+    panels: list[Json] = []
     finals: dict[str, list[np.ndarray]] = defaultdict(list)
     curves: dict[str, list[np.ndarray]] = defaultdict(list)
     steps: dict[tuple[int, ...], int] = {}  # each distinct list, with its position
     first = offset = 0
     for origin, results in kept.items():
         for panel, cells in _panels(results).items():
-            described: list[dict[str, Any]] = []
+            described: list[Json] = []
             for settings, runs in cells:
                 for metric in METRICS:
                     finals[metric.name].append(_final(metric.name, runs, settings))
@@ -126,7 +127,7 @@ def variant(settings: Settings) -> str:
 
 
 @functools.cache
-def _usual() -> dict[str, Any]:
+def _usual() -> Json:
     return dataclasses.asdict(Settings())
 
 
@@ -166,7 +167,7 @@ def _problem(cells: Sequence[Settings]) -> tuple[Settings, tuple[int, ...]]:
 
 
 @functools.cache
-def _references(problem: Settings, horizons: tuple[int, ...]) -> list[dict[str, Any]]:
+def _references(problem: Settings, horizons: tuple[int, ...]) -> list[Json]:
     """The best possible values at each horizon, and those of rules with perfect recall, which need no training."""
     per_step = problem.replace(aggregation="averaged")
     rules = {
@@ -189,7 +190,7 @@ def _references(problem: Settings, horizons: tuple[int, ...]) -> list[dict[str, 
     return references
 
 
-def _memories(gammas: Iterable[float]) -> list[dict[str, Any]]:
+def _memories(gammas: Iterable[float]) -> list[Json]:
     """The name and line of each memory; memories that the style does not list take the next colours of the palette."""
     memories = []
     for number, gamma in enumerate(sorted(set(gammas))):

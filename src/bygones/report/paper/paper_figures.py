@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from bygones.paper.statistics import standard_error
 from bygones.paper.untrained import shares_of_optimum
 from bygones.report.paper import network_figures, rule_lines
 from bygones.report.paper.claims_figure import in_lines
-from bygones.report.style import INK, MEMORY_LOOK, MUTED, house_style, save
+from bygones.report.style import INK, MEMORY_LOOK, MUTED, Look, house_style, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +37,7 @@ by the range itself: from 0 to the largest value that the memory can reach."""
 
 WELFARE_NAMES = {"egalitarian": "egalitarian welfare", "nash": "Nash welfare"}
 AXES_NAMES = {"gini": "Gini coefficient", "welfare": "fairness score", "utility_per_step": "utility per step"}
-BEST_LOOK: dict[str, Any] = {"color": INK, "linewidth": 1.0, "linestyle": (0, (2, 2)), "zorder": 1}
+BEST_LOOK: Look = {"color": INK, "linewidth": 1.0, "linestyle": (0, (2, 2)), "zorder": 1}
 SCORES = {
     ("egalitarian", "additive"): "total of the worst-off agent",
     ("egalitarian", "averaged"): "mean per step of the worst-off agent",
@@ -58,7 +58,7 @@ def names() -> list[str]:
     return list(_FIGURES)
 
 
-def draw(name: str, results: Results, observation_scale: str | None = None, **changes: Any) -> Figure:
+def draw(name: str, results: Results, observation_scale: str | None = None, **changes: object) -> Figure:
     """The figure of that name.
 
     Args:
@@ -81,7 +81,7 @@ def draw(name: str, results: Results, observation_scale: str | None = None, **ch
         return figure
 
 
-def draw_all(results: Results, folder: Path, observation_scale: str | None = None, **changes: Any) -> list[Path]:
+def draw_all(results: Results, folder: Path, observation_scale: str | None = None, **changes: object) -> list[Path]:
     """Draws and saves every figure for which there are runs, as `figure-2a.png` and so on."""
     return [
         path
@@ -91,7 +91,7 @@ def draw_all(results: Results, folder: Path, observation_scale: str | None = Non
     ]
 
 
-def _shown(name: str, results: Results, observation_scale: str | None, changes: Mapping[str, Any]) -> Results:
+def _shown(name: str, results: Results, observation_scale: str | None, changes: Mapping[str, object]) -> Results:
     """The runs that the figure of that name is about."""
     if name == NETWORKS:
         return network_figures.shown(results, observation_scale)
@@ -255,7 +255,7 @@ def _note(figure: Figure, parts: Sequence[str]) -> None:
                       fontsize=8, color=MUTED)  # fmt: skip
 
 
-def _differences(changes: Mapping[str, Any]) -> list[str]:
+def _differences(changes: Mapping[str, object]) -> list[str]:
     """The settings that differ from the paper's protocol."""
     return [f"{name} = {value}" for name, value in changes.items() if value != PROTOCOL.get(name)]
 
@@ -295,7 +295,7 @@ def _curve_lines(axes: Axes, runs: Results, metric: str) -> None:
     from matplotlib.collections import LineCollection
 
     for gamma in runs.distinct("gamma"):
-        look: Mapping[str, Any] = {**MEMORY_LOOK.get(memory_label(gamma), {}), "linewidth": 1.4}
+        look: Look = {**MEMORY_LOOK.get(memory_label(gamma), {}), "linewidth": 1.4}
         steps, seeds = runs.where(gamma=gamma).curves(metric)
         known = np.isfinite(seeds).all(axis=0)
         steps, seeds = steps[known] / 1e6, seeds[:, known]
@@ -316,7 +316,7 @@ def _legend(figure: Figure) -> None:
     first = next(axes for axes in figure.axes if axes.get_legend_handles_labels()[1])
     handles, labels = first.get_legend_handles_labels()
     dots = any(line.get_marker() == "o" for line in first.lines)
-    look: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 3} if dots else {"linewidth": 0.6}
+    look: Look = {"linestyle": "", "marker": "o", "markersize": 3} if dots else {"linewidth": 0.6}
     handles += [Line2D([], [], color=MUTED, alpha=0.7, **look), Patch(color=MUTED, alpha=0.25, linewidth=0)]
     handles.append(rule_lines.legend_line())
     labels += ["one run", "mean ± standard error", rule_lines.LEGEND]

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from bygones import __version__
+from bygones._arrays import Json
 from bygones._text import counted
 from bygones.document.document import Section
 from bygones.learn.settings import Settings
@@ -159,7 +159,7 @@ def _judgements(sets: Mapping[str, Results]) -> Mapping[str, Sequence[Judgement]
     return judged
 
 
-def _every_run(sets: Mapping[str, Results], panels: Sequence[Mapping[str, Any]]) -> list[Block]:
+def _every_run(sets: Mapping[str, Results], panels: Sequence[Json]) -> list[Block]:
     def there(name: str, order: Sequence[str] = ()) -> list[str]:
         values = dict.fromkeys(panel[name] for panel in panels)
         return [*(value for value in order if value in values), *(value for value in values if value not in order)]
@@ -200,7 +200,7 @@ def _examples() -> list[Block]:
     ]
 
 
-def _examples_data() -> dict[str, Any]:
+def _examples_data() -> Json:
     plain = {
         name: {"agents": example.agents, "items": example.items, "utilities": example.utilities, "joins": example.joins}
         for name, example in EXAMPLES.items()
@@ -220,7 +220,7 @@ def _how(sets: Mapping[str, Results]) -> list[Block]:
     return [fragment("paper/templates/how.html.jinja", ran=ran, named=len(sets) > 1, **totals)]
 
 
-def _ran(origin: str, runs: Results) -> dict[str, Any]:
+def _ran(origin: str, runs: Results) -> Json:
     software = [json.loads(text) for text in runs.distinct("software")]
     return {
         "origin": origin,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import optimize
@@ -12,13 +12,13 @@ from bygones.learn.settings import Settings
 from bygones.paper.claims import RECALL
 from bygones.paper.optimum import for_settings
 from bygones.paper.untrained import reached
-from bygones.report.style import INK, MUTED
+from bygones.report.style import INK, MUTED, Look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-RULE_LOOK: dict[str, dict[str, Any]] = {
+RULE_LOOK: dict[str, Look] = {
     "prices": {"marker": "^"},
     "one-step": {"marker": "x"},
     "random": {"marker": "|"},
@@ -30,7 +30,7 @@ SHARE = "share"
 LEGEND = "untrained rules, perfect recall"
 LABEL_SIZE = 7.0
 
-_LINE: dict[str, Any] = {"color": INK, "linewidth": 0.7, "markersize": 4.5, "markerfacecolor": "none", "zorder": 1.5}
+_LINE: Look = {"color": INK, "linewidth": 0.7, "markersize": 4.5, "markerfacecolor": "none", "zorder": 1.5}
 
 
 def rule_values(rule: str, run: Settings, horizons: Sequence[int], metric: str) -> list[float]:
