@@ -1,8 +1,8 @@
 """Goods and burdens: the two kinds of things that are allocated, and the words for them.
 
 A *good* is something people want: the agent with the lowest recent total is owed. A *burden* is work that someone has
-to do: the person with the lowest recent workload is due next. The sums are the same, so one memory serves both. Only the
-direction and the words differ.
+to do: the person with the lowest recent workload is due next. The sums are the same, so one memory serves both. Only
+the direction and the words differ.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def test_the_start_of_a_person_who_schedules_shifts(tmp_path, monkeypatch, capsy
     out = capsys.readouterr().out
     assert re.search(r"^(Ben|Cem) takes the ", out, re.MULTILINE)
     assert "Record this?" in out
-    assert re.search(r"(Ben|Cem) +8 +8(\.0)? +█", out)
+    assert re.search(r"(Ben|Cem) +8 +8(\.0+)? +█", out)
 
 
 def test_the_start_of_a_person_who_runs_a_cluster(tmp_path, monkeypatch, capsys):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bygones._arrays import AnyArray
-from bygones._text import decimals_of, exact, rounded
+from bygones._text import amount, decimals_of, exact, rounded
 from bygones.allocation.problems import Assign, ChooseK, Divide
 from bygones.allocation.ties import SEEN, first_apart, is_tied
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 20
 """The most agents in the table: those who are served, and those who came closest to it."""
+
+_VISIBLE = 0.05
+"""A number that rounding changes by a larger share of it gets digits of its own."""
 
 _QUICK = 100
 """If the next best choice is slow to find and more agents are served, it is reported only if it is already known."""
@@ -160,7 +163,10 @@ class Comparison:
             share: the share of the agent whose total it is.
         """
         per = " per share" if self.has_shares or share != 1 else ""
-        return f"{self.decision.thing.with_unit(rounded(value, self._decimals))}{per}"
+        number = rounded(value, self._decimals)
+        if abs(float(number.replace(",", "")) - value) > _VISIBLE * abs(value):  # of an agent who is not in the table
+            number = amount(value)
+        return f"{self.decision.thing.with_unit(number)}{per}"
 
     def score_of(self, agent: int) -> str:
         """The number by which an agent is compared instead of its recent total, as in the table; empty if none is."""

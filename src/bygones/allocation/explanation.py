@@ -107,17 +107,21 @@ class Explanation:
         def add(name: str, values: object, measure: str = "", gives_way: int = 0, exact: bool = False) -> None:
             columns.append((Column(name, gives_way, False, measure, exact), np.asarray(values, dtype=float).tolist()))
 
+        def add_some(name: str, values: np.ndarray, are_shown: np.ndarray, exact: bool = False) -> None:
+            cells = [value if is_shown else None for value, is_shown in zip(values.tolist(), are_shown, strict=True)]
+            columns.append((Column(name, 2, exact=exact), cells))
+
         if not is_place:
             gets = [decision.gets.get(name, "").removeprefix("the ") for name in decision.agent_names]
             columns.append((Column(words(decision.problem.kind).gets, folds=True), gets))
         if decision.unrounded is not None:
             is_same = np.isclose(decision.given, decision.unrounded, rtol=_ALIKE, atol=_ALIKE)
-            add("unrounded", np.where(is_same, math.nan, decision.unrounded), gives_way=2)
+            add_some("unrounded", decision.unrounded, ~is_same)
         if isinstance(decision.problem, Divide):
             rates, caps = decision.problem.rates, decision.problem.caps
             if compared.score is None and np.ptp(rates[compared.candidates]) > 0:
                 add("rate", rates, exact=True)
-            add("cap", np.where(np.isfinite(caps), caps, math.nan), exact=True)
+            add_some("cap", caps, np.isfinite(caps), exact=True)
         per = ""
         if compared.has_shares:
             add("share", decision.entitlements, exact=True)
@@ -168,7 +172,8 @@ class Explanation:
         is_out = compared.recent < highest
         is_out[compared.candidates] = False
         stood = [
-            (decision.agent_names[i], float(compared.recent[i]), float(weights[i])) for i in np.flatnonzero(is_out)
+            (decision.agent_names[i], float(compared.recent[i]), float(weights[i]))
+            for i in np.flatnonzero(is_out).tolist()
         ]
         held = [(name, total / share, share) for name, total, share in self.about.on_hold if share > 0]
         held = [each for each in held if each[1] < highest]

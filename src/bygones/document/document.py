@@ -108,7 +108,7 @@ class Table:
                 by_measure.setdefault(measure, []).extend([number] if isinstance(number, float) else [])
         decimals = {measure: decimals_of(numbers) for measure, numbers in by_measure.items()}
         unrounded = [
-            column.exact and all(is_exact(row[j]) for row in self.rows if isinstance(row[j], float))
+            column.exact and all(is_exact(cell) for row in self.rows if isinstance(cell := row[j], float))
             for j, column in enumerate(self.headings)
         ]
         return [

@@ -95,7 +95,7 @@ class Standing(Answer):
             row_of, day = {name: row for row, name in enumerate(later.names)}, short_day(later.at, self.zone, self.at)
             when, then = f"on {day}", [row_of[name] for name in self.names]
             columns.insert(
-                4, (Column(f"{thing.with_unit('recent')} {when}", 5, measure="total"), later.remembered[then].tolist())
+                4, (Column(f"{thing.with_unit('recent')} {when}", 4, measure="total"), later.remembered[then].tolist())
             )
             columns.append((Column(f"balance {when}", 5), [later.balances()[row] for row in then]))
         if self.is_unequal:
