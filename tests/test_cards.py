@@ -178,7 +178,7 @@ class TestLedger:
         assert "<script" not in html
         assert Read(html).text.strip().startswith("Standing")
         assert repr(standing) == "<Standing of 3 agents at 2026-01-05 00:00 UTC>"
-        assert ["Cem", "0", "0.00", "", "on hold", "", ""] in rows(ledger.standing("2026-01-07")._repr_html_())
+        assert ["Cem", "0", "0.00", "", "1", "0.00", "on hold", ""] in rows(ledger.standing("2026-01-07")._repr_html_())
 
     def test_a_standing_of_nobody(self, ledger):
         assert "No agent has joined by 2026-01-02 00:00 UTC." in ledger.standing("2026-01-02")._repr_html_()

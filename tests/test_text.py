@@ -196,7 +196,7 @@ def test_other_text_has_no_hint(cell):
 def test_amounts_that_were_entered_are_shown_whole():
     shown = {11.25: "11.25", 28.5: "28.5", 0.1 + 0.2: "0.3", 1090.0: "1,090", -0.0: "0", 9.8125: "9.8125"}
     assert {value: exact(value) for value in shown} == shown
-    assert (exact(10 / 3), exact(0.00001234), exact(1e20)) == ("3.333", "1.234e-05", "100,000,000,000,000,000,000")
+    assert (exact(10 / 3), exact(0.00001234), exact(1e20)) == ("3.333", "1.234e-05", "1e+20")
     assert (rounded(3.146, 1), rounded(-0.001, 1), rounded(2.0, 1, sign=True)) == ("3.1", "0.0", "+2.0")
 
 

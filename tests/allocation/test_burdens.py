@@ -654,7 +654,8 @@ class TestWords:
     def test_of_items_and_of_ties(self):
         decision = self.decide(Assign([[12, 4]] * 3, kind="burden", items=["night", "evening"]))
         assert decision.reasons()[0] == (
-            "Ben takes night and Cem evening: with every other assignment someone would have a recent load as heavy or heavier."
+            "Ben takes night and Cem evening: with every other assignment someone would have a recent load as heavy "
+            "or heavier."
         )
         assert (
             decision.why_not("Ana") == "If Ana took evening, the second-heaviest recent load would be 7 instead of 6."

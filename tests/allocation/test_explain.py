@@ -69,7 +69,8 @@ class TestHeadline:
              "no other choice has a lower burden (power_burden(p=2))"),
             (ChooseK([1, 2]), [5, 9], {"welfare": lambda Z: np.sum(np.sqrt(Z))},
              "no other choice has a higher welfare"),
-            (Assign([[3, 1], [0.5, 2]]), [1, 2], {}, "with every other assignment someone would have a recent total as low or lower"),
+            (Assign([[3, 1], [0.5, 2]]), [1, 2], {},
+             "with every other assignment someone would have a recent total as low or lower"),
             (Assign([[4, 10], [4, 10]], kind="burden"), [13, 0], {},
              "with every other assignment someone would have a recent load as heavy or heavier"),
             (Assign([[3, 1], [0.5, 2]]), [1, 2], {"rule": "prices"},
@@ -317,9 +318,9 @@ class TestDivisions:
     def test_the_headline_tells_full_requests_from_the_level(self):
         assert why(self.decide()) == "Ana's request is met in full, and the rest brings Ben and Cem to 630"
         about = decide(Divide(11, [1, 1, 1], [2, 20, 20], whole=True), [1, 4, 4], thing="dose")
-        assert why(about) == "Ana's request is met in full, and the rest brings Ben and Cem to about 8.5"
+        assert why(about) == "Ana's request is met in full, and the rest brings Ben and Cem to about 8"
         burden = decide(Divide(20, [1, 1, 1], [2, 20, 20], kind="burden"), [0, 4, 4])
-        assert why(burden) == "Ana takes as much as possible, and the rest brings Ben and Cem to 13.0"
+        assert why(burden) == "Ana takes as much as possible, and the rest brings Ben and Cem to 13"
 
     def test_the_table_has_the_caps_and_what_is_left_over_its_unit(self):
         assert [cells["cap"] for cells in table_of(self.decide()).values()] == [60, 900, 900]

@@ -39,7 +39,7 @@ def past(write):
 def test_the_decision_with_its_reasons(capsys, needs, past):
     out = run(capsys, needs, "--history", past, "--half-life", 30, "--welfare", "egalitarian", "--k", 1)
     assert out.startswith("ben gets the place: lowest recent total of the three who asked.\n")
-    assert re.search(r"^ ben +0\.78 +1\.50 +2\.28 +<- *$", out, re.MULTILINE)
+    assert re.search(r"^ ben +0\.78 +1\.5 +2\.28 +<- *$", out, re.MULTILINE)
     assert "Each entry counts half after 30 steps.\n" in out
     assert "draw" not in out
     assert "wrote" not in out
@@ -341,7 +341,7 @@ def test_a_thing_and_a_unit_are_in_the_words_of_the_team(capsys, write):
     out = run(capsys, *options, "--why-not", "ana")
     assert out.startswith("ben takes the 10-hour shift: lowest recent workload of the two available.\n")
     assert re.search(r"^ agent +recent h +with this", out, re.MULTILINE)
-    assert "ana has more recent work (3.91 h) than ben (0 h). With ana, the heaviest recent load would be " in out
+    assert "ana has more recent work (3.9 h) than ben (0.0 h). With ana, the heaviest recent load would be " in out
     data = json.loads(run(capsys, *options, "--why-not", "ana", "--json"))
     assert (data["thing"], data["unit"]) == ("shift", "h")
     assert data["why_not"].startswith("ana has more recent work")

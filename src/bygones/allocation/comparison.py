@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 20
 """The most agents in the table: those who are served, and those who came closest to it."""
 
-_VISIBLE = 0.05
+_VISIBLE = 0.2
 """A number that rounding changes by a larger share of it gets digits of its own."""
 
 _QUICK = 100

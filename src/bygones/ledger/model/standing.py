@@ -87,7 +87,7 @@ class Standing(Answer):
         columns: list[tuple[Column, Sequence[Cell]]] = [
             (Column("agent", folds=True), self.names),
             (Column(thing.with_unit(word.received), gives_way=3, exact=True), self.received.tolist()),
-            (Column(thing.with_unit("recent"), measure="total"), self.remembered.tolist()),
+            (Column(thing.with_unit("recent"), 7, measure="total"), self.remembered.tolist()),
             (Column("", gives_way=1), [Bar(total / most) for total in self.remembered.tolist()]),
             (Column("balance"), self.balances()),
         ]
@@ -105,7 +105,7 @@ class Standing(Answer):
             columns[place:place] = zip(shares, cells, strict=True)
         instants = self.last.tolist() if since is None else [since.get(name, NEVER) for name in self.names]
         days = ["" if at == NEVER else short_day(at, self.zone, self.at) for at in instants]
-        columns.append((Column(f"last {thing.name or word.received}" if since is None else "since", 2), days))
+        columns.append((Column(f"last {thing.name or word.received}" if since is None else "since", 6), days))
         rows = [[cells[row] for _, cells in columns] for row in ranking]
         chosen = frozenset(i for i, row in enumerate(ranking) if row in following)
         share = f"the {word.share}" if self.is_unequal else "an equal share"
