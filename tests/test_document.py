@@ -241,7 +241,7 @@ class TestWidths:
     def test_amounts_that_were_entered_are_not_rounded(self):
         rows = [[11.25, 11.25], [100.0, 100.0], [float("nan"), 1.5]]
         assert Table("", [Column("load", exact=True), "recent"], rows).texts() == [
-            ["11.25", "11.2"], ["100", "100.0"], ["", "1.5"],
+            ["11.25", "11"], ["100", "100"], ["", "2"],
         ]  # fmt: skip
         third = Table("", [Column("load", exact=True)], [[100 / 3], [11.25]]).texts()
         assert third == [["33.3"], ["11.2"]]  # one precision where not all are short
