@@ -143,13 +143,13 @@ class TestDecision:
     def test_prices_and_shares_are_columns(self, decide):
         decision = decide(bygones.ChooseK([5, 5, 5], k=1), entitlements=[1, 1, 2], rule="prices")
         head, first, *_ = rows(decision._repr_html_())
-        assert head == ["agent", "share", "recent per share", "price", "need × price", "with this per share"]
-        assert float(first[3]) == pytest.approx(decision.prices.max(), rel=0.01)
+        assert head == ["agent", "share", "recent", "recent per share", "price", "need × price", "with this per share"]
+        assert float(first[4]) == pytest.approx(decision.prices.max(), rel=0.01)
 
     def test_whoever_is_exempt_from_a_burden_does_not_come_into_question(self, decide):
         html = decide(bygones.ChooseK([5, 5, 5], k=1, kind="burden"), entitlements=[1, 0, 1])._repr_html_()
         assert [row[0] for row in rows(html)[1:]] == ["Cem", "Ana"]
-        assert "Cem takes the job: least recent work of the two available." in Read(html).text
+        assert "Cem takes the job: lowest recent workload of the two available." in Read(html).text
 
     def test_its_name_names_who_gets_what(self, decide):
         assert repr(decide(bygones.ChooseK([5, 0, 0], k=1))) == (
@@ -173,12 +173,12 @@ class TestLedger:
         standing = ledger.standing("2026-01-05")
         html = standing._repr_html_()
         assert [row[0] for row in rows(html)[1:]] == ["Cem", HOSTILE, "Ana"]
-        assert rows(html)[3] == ["Ana", "8", "8", "", "5 ahead", "-5", "5 Jan"]
+        assert rows(html)[3] == ["Ana", "8", "8", "", "1", "8", "5 ahead", "5 Jan"]
         assert rows(html)[1][-1] == ""
         assert "<script" not in html
         assert Read(html).text.strip().startswith("Standing")
         assert repr(standing) == "<Standing of 3 agents at 2026-01-05 00:00 UTC>"
-        assert ["Cem", "0", "0.00", "", "on hold", "", ""] in rows(ledger.standing("2026-01-07")._repr_html_())
+        assert ["Cem", "0", "0.00", "", "1", "0.00", "on hold", ""] in rows(ledger.standing("2026-01-07")._repr_html_())
 
     def test_a_standing_of_nobody(self, ledger):
         assert "No agent has joined by 2026-01-02 00:00 UTC." in ledger.standing("2026-01-02")._repr_html_()

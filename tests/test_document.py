@@ -223,3 +223,20 @@ def test_plurals():
     nouns = ("dose", "batch", "delivery", "day", "bus")
     assert [plural(noun) for noun in nouns] == ["doses", "batches", "deliveries", "days", "buses"]
     assert plural("dose", 1) == "dose"
+
+
+class TestWidths:
+    def test_less_important_columns_go_before_a_name_breaks(self):
+        columns = [Column("agent", folds=True), Column("takes"), Column("last", gives_way=1)]
+        table = Table("", columns, [["Nord-Straße-West", "x" * 12, "y" * 8]])
+        assert "Nord-Straße-West" in table_text(table, 40)
+        assert "A wider terminal also shows: last." in table_text(table, 40)
+        assert "Nord-Straße-West" in table_text(table, 50)
+
+    def test_amounts_that_were_entered_are_not_rounded(self):
+        rows = [[11.25, 11.25], [100.0, 100.0], [float("nan"), 1.5]]
+        assert Table("", [Column("load", exact=True), "recent"], rows).texts() == [
+            ["11.25", "11"], ["100", "100"], ["", "2"],
+        ]  # fmt: skip
+        third = Table("", [Column("load", exact=True)], [[100 / 3], [11.25]]).texts()
+        assert third == [["33.3"], ["11.2"]]  # one precision where not all are short

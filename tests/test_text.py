@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import bygones.cli
 from bygones._csv import number_hint, unshield
-from bygones._text import check_name, printable, printable_json
+from bygones._text import check_name, exact, listed, printable, printable_json, rounded
 from bygones.cli import console, program
 from bygones.document.document import Document, Table
 from bygones.ledger import Ledger
@@ -191,3 +191,16 @@ def test_a_number_in_another_notation_is_refused_with_how_to_write_it(cell, writ
 @pytest.mark.parametrize("cell", ["much", "1,2,3", "1.200", "1.20,5"])
 def test_other_text_has_no_hint(cell):
     assert number_hint(cell) == ""
+
+
+def test_amounts_that_were_entered_are_shown_whole():
+    shown = {11.25: "11.25", 28.5: "28.5", 0.1 + 0.2: "0.3", 1090.0: "1,090", -0.0: "0", 9.8125: "9.8125"}
+    assert {value: exact(value) for value in shown} == shown
+    assert (exact(10 / 3), exact(0.00001234), exact(1e20)) == ("3.333", "1.234e-05", "1e+20")
+    assert (rounded(3.146, 1), rounded(-0.001, 1), rounded(2.0, 1, sign=True)) == ("3.1", "0.0", "+2.0")
+
+
+def test_lists_of_names_with_commas():
+    assert listed(["Krüger, Ben", "Lê", "O'B"]) == "Krüger, Ben; Lê; and O'B"
+    assert listed(["Lê", "Krüger, Ben"]) == "Lê; and Krüger, Ben"
+    assert listed(["1,090 jobs", "Lê", "O'B"]) == "1,090 jobs, Lê and O'B"

@@ -17,6 +17,8 @@ _WIDEST = 1e6
 _ALIKE = 1e-3
 """Numbers that differ by less are shown alike: nobody acts on a thousandth."""
 _MORE_DECIMALS = 2
+_EXACT = 4
+_ROUNDING = 1e-9
 
 _EMOJI = "\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
 _INVISIBLE = (
@@ -36,6 +38,29 @@ def amount(value: float, digits: int = 3, sign: bool = False) -> str:
     plus = "+" if sign and value else ""
     is_large = 10.0**digits <= abs(float(f"{value:.{digits}g}")) < 1e15
     return f"{value:{plus},.0f}" if is_large else f"{value:{plus},.{digits}g}"
+
+
+def is_exact(value: float) -> bool:
+    """Whether four decimals show all of a number, as of most amounts that people enter."""
+    return not math.isfinite(value) or abs(round(value, _EXACT) - value) <= _ROUNDING * max(1.0, abs(value))
+
+
+def exact(value: float) -> str:
+    """An amount as it was entered, without zeros at its end; with four significant digits if it has many decimals."""
+    if not is_exact(value) or not abs(value) < 1e15:
+        return amount(value, _EXACT)
+    number = f"{round(value, _EXACT) + 0.0:,.{_EXACT}f}"  # no minus before a zero
+    return number.rstrip("0").rstrip(".")
+
+
+def rounded(value: float, decimals: int | None, sign: bool = False) -> str:
+    """A number with the decimals of its column; None if the numbers of the column differ too much in size."""
+    if decimals is None or not math.isfinite(value):
+        return amount(value, sign=sign)
+    number = round(value, decimals) + 0.0  # no minus before a zero
+    if sign and not number:
+        return "0"
+    return f"{number:{'+' if sign else ''},.{decimals}f}"
 
 
 def decimals_of(values: Sequence[float]) -> int | None:
@@ -87,10 +112,14 @@ def sentence(clause: str) -> str:
 
 
 def listed(words: Sequence[str], most: int | None = None) -> str:
-    """A list in a sentence: `a`, `a and b`, `a, b and c`; with more than `most` words, it ends in `and 20 others`."""
+    """A list in a sentence: `a`, `a and b`, `a, b and c`; with more than `most` words, it ends in `and 20 others`.
+
+    Semicolons separate words that have commas: `Krüger, Ben; Ana; and Cem`.
+    """
     if most is not None and len(words) > most + 1:
         words = [*words[:most], f"{len(words) - most} others"]
-    return " and ".join([*([", ".join(words[:-1])] if len(words) > 1 else []), *words[-1:]])
+    comma, last = ("; ", "; and ") if any(", " in word for word in words) else (", ", " and ")
+    return last.join([*([comma.join(words[:-1])] if len(words) > 1 else []), *words[-1:]])
 
 
 def printable(text: str) -> str:

@@ -1,8 +1,8 @@
 """Goods and burdens: the two kinds of things that are allocated, and the words for them.
 
 A *good* is something people want: the agent with the lowest recent total is owed. A *burden* is work that someone has
-to do: the person with the least recent work is due next. The sums are the same, so one memory serves both. Only the
-direction and the words differ.
+to do: the person with the lowest recent workload is due next. The sums are the same, so one memory serves both. Only
+the direction and the words differ.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from typing import Literal, NamedTuple, get_args
 
 from bygones._arrays import check_one_of
-from bygones._text import amount, check_text, number_in_words, plural
+from bygones._text import check_text, exact, number_in_words, plural
 
 Kind = Literal["good", "burden"]
 """good: something people want. burden: work that someone has to do."""
@@ -56,7 +56,7 @@ _WORDS = {
     ),
     "burden": Words(
         gets="takes", receive="work", received="worked", owed="due", owes="owes", recent="recent work",
-        share="share of the load", one="job", least="least recent work", others="available",
+        share="share of the load", one="job", least="lowest recent workload", others="available",
     ),
 }  # fmt: skip
 
@@ -81,16 +81,21 @@ class Thing(NamedTuple):
         is_plural = len(self.unit) > 3 and self.unit[-1] == "s" and self.unit[-2].isalpha() and self.unit[-2] != "s"
         return f"{number} {self.unit[:-1] if number == '1' and is_plural else self.unit}".strip()
 
+    def entry(self, kind: Kind) -> str:
+        """What is recorded each time: `shift` or `dose`, but an `entry` of GPU-hours, not a GPU."""
+        is_lent = self.name.casefold() in self.unit.casefold() or (kind == "good" and self.unit in _TIMES)
+        return "entry" if is_lent or not self.name else self.name
+
     def item(self, name: str) -> str:
         """An item by its name: `the night shift`, or just `night`."""
         return f"the {name} {self.name}" if self.name else name
 
     def part(self, part: float, whole: float) -> str:
         """A part of an amount: `30 doses`, or `30 of 100`."""
-        number = amount(part, 4)
+        number = exact(part)
         if self.unit:
             return self.with_unit(number)
-        return f"{number} {plural(self.name, part)}" if self.name else f"{number} of {amount(whole, 4)}"
+        return f"{number} {plural(self.name, part)}" if self.name else f"{number} of {exact(whole)}"
 
     def place(self, worth: float, kind: Kind, is_only: bool, brief: bool = False) -> str:
         """One of several places, or the only one: `the 10-hour shift`, `12 GPU-hours`, `a place (need 3)`.
@@ -101,7 +106,7 @@ class Thing(NamedTuple):
             is_only: whether there is no other place.
             brief: leaves out the need or load in brackets, where a table shows it.
         """
-        number, name, hours = amount(worth, 4), self.name or words(kind).one, _TIMES.get(self.unit)
+        number, name, hours = exact(worth), self.name or words(kind).one, _TIMES.get(self.unit)
         if kind == "good" and self.unit and not self.name:
             return self.with_unit(number)
         if hours:

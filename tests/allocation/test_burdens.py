@@ -12,7 +12,6 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from bygones import Discounted, Linear, PerfectRecall, simulate, welfare
-from bygones._text import amount
 from bygones.allocation import Assign, ChooseK, Divide, allocate, calibrate, prices
 from bygones.allocation.policies import OneStep
 from bygones.allocation.pricing import learning
@@ -643,7 +642,7 @@ class TestWords:
     def test_of_a_turn(self):
         decision = self.decide(ChooseK([2, 2, 2], 1, kind="burden"))
         assert decision.reasons() == [
-            "Ben takes the job: least recent work of the three available.",
+            "Ben takes the job: lowest recent workload of the three available.",
             "Each entry counts in full for ever (perfect recall).",
         ]
         assert decision.why_not("Cem").endswith("With Cem, the heaviest recent load would be 4 instead of 3.")
@@ -655,23 +654,26 @@ class TestWords:
     def test_of_items_and_of_ties(self):
         decision = self.decide(Assign([[12, 4]] * 3, kind="burden", items=["night", "evening"]))
         assert decision.reasons()[0] == (
-            "Ben takes night and Cem evening: no other assignment keeps the heaviest recent load lower."
+            "Ben takes night and Cem evening: with every other assignment someone would have a recent load as heavy "
+            "or heavier."
         )
-        assert decision.why_not("Ana") == "With Ana, the second-heaviest recent load would be 7 instead of 6."
+        assert (
+            decision.why_not("Ana") == "If Ana took evening, the second-heaviest recent load would be 7 instead of 6."
+        )
 
     def test_of_an_amount_and_of_who_is_passed_over(self):
         parts = self.decide(Divide(2.0, [1, 1, 1], kind="burden")).reasons()
-        assert parts[0] == "Ben takes 1.5 of 2 and Cem 0.5 of 2: this raises the lowest recent loads to 2.5."
+        assert parts[0] == "Ben takes 1.5 of 2 and Cem 0.5 of 2: this raises the lowest recent loads to 2.50."
         passed = self.decide(ChooseK([2, 2, 2], 1, allowed=[True, False, True], kind="burden")).reasons()
-        assert "Ben has the least recent work (1) but was not available." in passed
+        assert "Not available: Ben (1)." in passed
         light = self.decide(ChooseK([2, 9, 2], 1, kind="burden"), welfare="utilitarian")
-        assert light.reasons()[0].endswith(": lowest load, then least recent work of the three available.")
+        assert light.reasons()[0].endswith(": lowest load, then lowest recent workload of the three available.")
         assert light.why_not("Ben") == "Ben's load is 9, and Cem's is 2."
 
     def test_the_exempt_are_not_ranked(self):
         decision = self.decide(ChooseK([2, 2, 2], 1, kind="burden"), entitlements=[1, 0, 0.5])
         assert decision.to_dict()["remembered_before"] == [3.0, None, 4.0]
-        assert decision.reasons()[0] == "Ana takes the job: least recent work per share of the two available."
+        assert decision.reasons()[0] == "Ana takes the job: lowest recent workload per share of the two available."
         assert [row[0] for row in decision.explanation.table.rows] == ["Ana", "Cem"]
 
     def test_of_prices(self):
@@ -679,5 +681,5 @@ class TestWords:
         mine, theirs = 5 * decision.prices[0], 6 * decision.prices[1]
         assert mine < theirs
         assert decision.reasons()[0] == "Ana takes the job: lowest load × price of the three available."
-        assert decision.why_not("Ben") == f"Ben's load × price is {amount(theirs)}, and Ana's is {amount(mine)}."
-        assert "Cem has the least recent work (1)." in decision.reasons()
+        assert decision.why_not("Ben") == f"Ben's load × price is {theirs:.1f}, and Ana's is {mine:.1f}."
+        assert "Cem has the lowest recent workload (1)." in decision.reasons()

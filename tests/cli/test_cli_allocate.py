@@ -39,7 +39,7 @@ def past(write):
 def test_the_decision_with_its_reasons(capsys, needs, past):
     out = run(capsys, needs, "--history", past, "--half-life", 30, "--welfare", "egalitarian", "--k", 1)
     assert out.startswith("ben gets the place: lowest recent total of the three who asked.\n")
-    assert re.search(r"^ ben +0\.78 +1\.50 +2\.28 +<- *$", out, re.MULTILINE)
+    assert re.search(r"^ ben +0\.78 +1\.5 +2\.28 +<- *$", out, re.MULTILINE)
     assert "Each entry counts half after 30 steps.\n" in out
     assert "draw" not in out
     assert "wrote" not in out
@@ -206,7 +206,7 @@ def test_the_time_until_now():
 def test_a_burden_goes_to_whoever_it_burdens_least(capsys, write):
     shift = write("shift.csv", "agent,need\nana,12\nben,2\ncem,4\n")
     out = run(capsys, shift, "--half-life", 30, "--kind", "burden")
-    assert out.startswith("ben takes the job: least recent work with this job, of the three available.\n")
+    assert out.startswith("ben takes the job: lowest recent workload with this job, of the three available.\n")
     assert json.loads(run(capsys, shift, "--half-life", 30, "--kind", "burden", "--json"))["kind"] == "burden"
     assert json.loads(run(capsys, shift, "--half-life", 30, "--json"))["served"] == ["ana"]
 
@@ -339,9 +339,9 @@ def test_a_thing_and_a_unit_are_in_the_words_of_the_team(capsys, write):
     shift, past = write("shift.csv", "agent,need\nana,10\nben,10\n"), write("p.csv", "agent,time,utility\nana,1,4\n")
     options = (shift, "--history", past, "--half-life", 30, "--kind", "burden", "--thing", "shift", "--unit", "h")
     out = run(capsys, *options, "--why-not", "ana")
-    assert out.startswith("ben takes the 10-hour shift: least recent work of the two available.\n")
+    assert out.startswith("ben takes the 10-hour shift: lowest recent workload of the two available.\n")
     assert re.search(r"^ agent +recent h +with this", out, re.MULTILINE)
-    assert "ana has more recent work (3.91 h) than ben (0 h). With ana, the heaviest recent load would be " in out
+    assert "ana has more recent work (3.9 h) than ben (0.0 h). With ana, the heaviest recent load would be " in out
     data = json.loads(run(capsys, *options, "--why-not", "ana", "--json"))
     assert (data["thing"], data["unit"]) == ("shift", "h")
     assert data["why_not"].startswith("ana has more recent work")

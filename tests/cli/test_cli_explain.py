@@ -54,7 +54,7 @@ def test_those_who_were_not_available_are_not_said_to_be_passed_over(ward, capsy
         ledger.record("cem", 1, at="2026-01-02")
         ledger.decide(ChooseK({"ana": 2.0, "cem": 3.0}), at="2026-01-05")
         told = run(capsys, "ledger", "explain", ward, str(ledger.n_events() - 1))
-    assert "ben has the least recent work (0) but was not available." in told
+    assert "Not available: ben (0.00)." in told
 
 
 def test_rules_that_wait_are_shown(ward, capsys):
@@ -115,7 +115,7 @@ def test_why_another_agent_was_not_chosen(ward, capsys):
     assert "\nana has more recent work (" in told
     assert "ben was on hold." in run(capsys, "ledger", "explain", ward, number, "--why-not", "ben")
     as_json = json.loads(run(capsys, "ledger", "explain", ward, number, "--why-not", "cem", "--json"))
-    assert as_json["why_not"].startswith("cem was chosen: cem takes the job")
+    assert as_json["why_not"] == "cem was chosen."
     for what in ("ana", "2"):
         with pytest.raises(SystemExit):
             run(capsys, "ledger", "explain", ward, what, "--why-not", "ana")

@@ -119,10 +119,12 @@ def test_the_standing_names_everyone_who_is_next_or_that_all_are_level(run, team
     assert run("standing", team, "--at", "2026-01-09").startswith("ben and cem are next, with the lowest")
     run("rules", team, "--entitlement", "cem=2", "--at", "2026-01-09")
     printed = run("standing", team, "--at", "2026-01-09")
-    assert printed.startswith("ben and cem are next, with the lowest recent total for their entitled share.\n")
-    assert "per unit" in printed
+    assert printed.startswith("ben and cem are next, with the lowest recent total per share: 0.\n")
+    assert "per share" in printed
     run("rules", team, "--welfare", "utilitarian", "--at", "2026-01-09")
-    assert run("standing", team, "--at", "2026-01-09").startswith("ben and cem have the lowest recent total for")
+    assert run("standing", team, "--at", "2026-01-09").startswith(
+        "ben and cem have the lowest recent total per share: 0."
+    )
 
 
 def test_the_standing_has_the_unit_and_the_thing_of_the_rules(run, tmp_path):
@@ -131,7 +133,7 @@ def test_the_standing_has_the_unit_and_the_thing_of_the_rules(run, tmp_path):
     run("join", path, "ana", "ben", "--at", "2026-01-01")
     assert run("record", path, "ana", 8, "--at", "2026-01-02") == "Event 4: ana worked 8 h.\n"
     printed = run("standing", path, "--at", "2026-01-02", "--no-since")
-    assert printed.startswith("ben is next, with the least recent work: 0 h.\n")
+    assert printed.startswith("ben is next, with the lowest recent workload: 0 h.\n")
     assert " ".join(printed.splitlines()[2].split()) == "agent worked h recent h balance last shift"
     assert row_of(printed, "ben") == ["ben", "0", "0", "owes", "4", "h", "<-"]
     assert row_of(printed, "ana")[-5:] == ["4", "h", "ahead", "2", "Jan"]
@@ -376,7 +378,7 @@ def test_a_ledger_of_burdens_speaks_of_work(run, refused, tmp_path):
     run("join", nights, "dana", "--entitlement", 0, "--at", "2026-01-01")
     assert run("record", nights, "ana", 8, "--at", "2026-01-02") == "Event 7: ana worked 8.\n"
     printed = run("standing", nights, "--at", "2026-01-02")
-    assert printed.startswith("ben and cem are next, with the least recent work: 0.\n")
+    assert printed.startswith("ben and cem are next, with the lowest recent workload: 0.\n")
     assert "worked" in printed
     assert "received" not in printed
     assert row_of(printed, "dana")[-1] == "exempt"
@@ -384,7 +386,7 @@ def test_a_ledger_of_burdens_speaks_of_work(run, refused, tmp_path):
     assert "Balance: how far the recent work is below (owes) or above (ahead) an equal share." in printed
     assert "last worked" in run("standing", nights, "--no-since")
     printed = run("decide", nights, needs, "--at", "2026-01-02", "--yes")
-    assert printed.startswith("ben takes the job on 2 January 2026: least recent work of the two available.")
+    assert printed.startswith("ben takes the job on 2 January 2026: lowest recent workload of the two available.")
     printed = run("explain", nights, "ana", "--at", "2026-01-02")
     assert printed.startswith("Recent work of ana: 8.\n")
     assert "worked" in printed

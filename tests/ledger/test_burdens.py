@@ -34,13 +34,38 @@ def test_the_least_burdened_takes_the_night(nights):
     assert proposal.gets() == {"ben": "night", "cem": "evening"}
     reasons = proposal.reasons()
     assert reasons[0] == (
-        "ben takes night and cem evening on 3 January 2026: no other assignment keeps the heaviest recent load lower."
+        "ben takes night and cem evening on 3 January 2026: with every other assignment someone would have a recent "
+        "load as heavy or heavier."
     )
     assert proposal.explanation.table.rows == [  # Dana's two hours are four per share, and she did not ask
-        ["ben", "night", 1, 4, 16, "2 Jan"], ["cem", "evening", 1, 8, 12, "2 Jan"], ["ana", "", 1, 12, 12, "2 Jan"],
+        ["ben", "night", 4, 16, "2 Jan"], ["cem", "evening", 8, 12, "2 Jan"], ["ana", "", 12, 12, "2 Jan"],
     ]  # fmt: skip
     nights.accept(proposal)
     assert dict(zip(nights.standing().names, nights.standing().received, strict=True))["ben"] == 16
+
+
+def test_those_on_hold_who_had_less_are_named_apart_from_those_who_were_not_available(nights):
+    nights.hold("ben", at="2026-01-03")
+    proposal = nights.propose(ChooseK({"ana": 10, "cem": None}), at="2026-01-03")
+    notes = proposal.reasons()
+    assert "Not available: dana (4 h per share) and cem (8 h)." not in notes  # the ledger has no unit
+    assert "Not available: dana (4 per share) and cem (8)." in notes
+    assert "On hold: ben (4)." in notes
+    assert proposal.why_not("ben") == "ben was on hold."
+    with pytest.raises(ValueError, match="must name an agent who had joined by 2026-01-03 00:00 UTC, such as ana, "):
+        proposal.why_not("zoe")
+
+
+def test_a_standing_shows_true_totals_whole_and_the_shares_it_compares_by(nights):
+    nights.record("ana", 16.75, at="2026-01-02")
+    table = nights.standing("2026-01-03").document().blocks[0]
+    headings = [column.name for column in table.headings]
+    assert headings[:6] == ["agent", "worked", "recent", "", "share", "recent per share"]
+    cells = {row[0]: row for row in table.texts()}
+    assert (cells["ana"][1], cells["ben"][1], cells["dana"][4]) == ("28.75", "4", "0.5")
+    assert nights.standing("2026-01-03").document().headline == (
+        "ben and dana are next, with the lowest recent workload per share: 4.0."
+    )
 
 
 def test_who_is_not_asked_or_exempt_carries_nothing(nights):

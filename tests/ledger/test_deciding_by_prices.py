@@ -96,7 +96,7 @@ class TestTheRightPerson:
             assert list(proposal.utilities) == [carries]
             if rule == "prices":
                 assert proposal.reasons()[0].endswith(": lowest load × price of the two available.")
-                assert any(reason.startswith("ana has the least recent work (") for reason in proposal.reasons())
+                assert any(reason.startswith("ana has the lowest recent workload (") for reason in proposal.reasons())
 
     @pytest.mark.soak
     @pytest.mark.parametrize("kind", ["good", "burden"])

@@ -33,22 +33,24 @@ def test_whoever_is_first_in_the_standing_is_served(uneven):
     proposal = ledger.propose(ChooseK({"Big": 1.0, "Small": 1.0, "Mid": 1.0}), at="2026-01-03")
     assert proposal.gets() == {"Small": "the place"}
     table = proposal.explanation.table
-    assert [row[:3] for row in table.rows] == [["Small", 1, 8], ["Big", 10, 9.5], ["Mid", 1, 30]]
+    assert [row[:4] for row in table.rows] == [["Small", 1, 8, 8], ["Big", 10, 95, 9.5], ["Mid", 1, 30, 30]]
     proposal = ledger.propose(ChooseK({"Big": 1.0, "Mid": 1.0}), at="2026-01-03")
     assert proposal.reasons()[0] == (
         "Big gets the place on 3 January 2026: lowest recent total per share of the two who asked."
     )
-    assert "Small has the lowest recent total (8 per share) but did not ask." in proposal.reasons()
+    assert "Did not ask: Small (8.0 per share)." in proposal.reasons()
 
 
 def test_the_table_and_the_data_have_a_column_for_it(uneven, capsys):
     _, path = uneven
     printed = run(capsys, "ledger", "standing", path, "--at", "2026-01-03")
     assert printed.index("Small") < printed.index("Big") < printed.index("Mid")
-    assert "per unit" in printed
+    assert printed.startswith("Small is next, with the lowest recent total per share: 8.0.")
+    assert "share  recent per share" in printed
     big = next(line for line in printed.splitlines() if line.startswith(" Big "))
     assert "is owed 15.8" in big
-    assert "+1.6" in big
+    assert " 10 " in big
+    assert " 9.5 " in big
     printed = run(capsys, "ledger", "standing", path, "--at", "2026-01-03", "--json")
     rows = {row["agent"]: row for row in json.loads(printed)["agents"]}
     assert {name: row["owed_per_unit"] for name, row in rows.items()} == pytest.approx(
@@ -67,7 +69,7 @@ def test_the_audit_has_the_same_order_and_the_same_numbers(uneven):
 
 def test_equal_entitlements_have_no_column(team, capsys):
     team.record("ana", 2, at="2026-01-02")
-    assert "per unit" not in run(capsys, "ledger", "standing", team.name, "--at", "2026-01-03").lower()
+    assert "per share" not in run(capsys, "ledger", "standing", team.name, "--at", "2026-01-03").lower()
 
 
 PAST = st.lists(st.tuples(st.floats(0.0, 50.0), st.floats(0.1, 10.0)), min_size=2, max_size=6)

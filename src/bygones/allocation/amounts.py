@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from bygones._arrays import AnyArray, Bools, Floats, Json, check_between
+from bygones._text import exact
 from bygones.allocation import checks
 from bygones.allocation.problem_contract import Given, Problem
 from bygones.kinds import Kind, check_kind
@@ -126,7 +127,7 @@ class Divide(Problem):
     def left_over(self, given: np.ndarray) -> str:
         """The amount that nobody gets."""
         left = self.amount - given.sum()
-        return f"{left:.4g} of {self.amount:.4g} is" if left > _ROUNDING * self.amount else ""
+        return f"{exact(float(left))} of {exact(self.amount)} is" if left > _ROUNDING * self.amount else ""
 
     def column(self, given: np.ndarray) -> tuple[str, list[str] | list[float]]:
         """The amount of each agent."""

@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bygones._arrays import AnyArray
+from bygones._text import amount, decimals_of, exact, rounded
 from bygones.allocation.problems import Assign, ChooseK, Divide
 from bygones.allocation.ties import SEEN, first_apart, is_tied
 
 if TYPE_CHECKING:
     from bygones.allocation.decision import Decision, RunnerUp
+
+MOST_ROWS = 20
+"""The most agents in the table: those who are served, and those who came closest to it."""
+
+_VISIBLE = 0.2
+"""A number that rounding changes by a larger share of it gets digits of its own."""
 
 _QUICK = 100
 """If the next best choice is slow to find and more agents are served, it is reported only if it is already known."""
@@ -114,9 +121,15 @@ class Comparison:
 
     @cached_property
     def has_shares(self) -> bool:
-        """Whether the agents are entitled to different shares."""
+        """Whether a candidate is entitled to anything but a full share, so its recent total per share is another."""
         weights = self.decision.entitlements
-        return weights is not None and len(set(weights[weights > 0].tolist())) > 1
+        return weights is not None and bool((weights[self.candidates] != 1).any())
+
+    @cached_property
+    def received(self) -> np.ndarray:
+        """Each agent's recent total, not per unit of entitlement."""
+        weights = self.decision.entitlements
+        return self.recent if weights is None else self.recent * weights
 
     def in_order(self) -> list[int]:
         """The candidates: those who are served first, then those who came closest to it."""
@@ -126,6 +139,43 @@ class Comparison:
         elif is_burden and self.worth is not None and self.decision.memory.keeps_agents_apart:
             key = self.with_this
         return sorted(self.candidates.tolist(), key=lambda agent: (not self.is_served[agent], key[agent]))
+
+    @cached_property
+    def shown(self) -> list[int]:
+        """The agents in the table: half of a long one is for those who are not served."""
+        order, count = self.in_order(), len(self.decision.served)
+        if len(order) <= MOST_ROWS:
+            return order
+        first = min(count, max(MOST_ROWS // 2, MOST_ROWS - (len(order) - count)))
+        return [*order[:first], *order[count : count + MOST_ROWS - first]]
+
+    @cached_property
+    def _decimals(self) -> int | None:
+        """The decimals that recent totals have in the table."""
+        columns = (self.recent, self.with_this, self.received) if self.has_shares else (self.recent, self.with_this)
+        return decimals_of([float(column[agent]) for column in columns for agent in self.shown])
+
+    def total(self, value: float, share: float = 1.0) -> str:
+        """A recent total with its unit, with as many decimals as in the table.
+
+        Args:
+            value: the total.
+            share: the share of the agent whose total it is.
+        """
+        per = " per share" if self.has_shares or share != 1 else ""
+        number = rounded(value, self._decimals)
+        if abs(float(number.replace(",", "")) - value) > _VISIBLE * abs(value):  # of an agent who is not in the table
+            number = amount(value)
+        return f"{self.decision.thing.with_unit(number)}{per}"
+
+    def score_of(self, agent: int) -> str:
+        """The number by which an agent is compared instead of its recent total, as in the table; empty if none is."""
+        if self.score is None:
+            return ""
+        values = self.score[1]
+        if self.decision.prices is None:
+            return exact(float(values[agent]))
+        return rounded(float(values[agent]), decimals_of([float(values[row]) for row in self.shown]))
 
     def come_first(self, *keys: np.ndarray) -> bool:
         """Whether the agents who are served have the smallest keys, of which a later one decides where those before are

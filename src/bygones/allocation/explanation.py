@@ -14,6 +14,7 @@ from bygones._text import amount, capitalized, listed, plural
 from bygones.allocation.comparison import Comparison
 from bygones.allocation.headline import headline
 from bygones.allocation.problem_contract import NAMED
+from bygones.allocation.problems import Divide
 from bygones.allocation.ties import SEEN
 from bygones.document.document import Cell, Column, Document, Table
 from bygones.kinds import words
@@ -22,8 +23,8 @@ from bygones.memory import Capped, Memory, Reset, SlidingWindow
 if TYPE_CHECKING:
     from bygones.allocation.decision import Decision
 
-MOST_ROWS = 20
-"""The most agents in the table: those who are served, and those who came closest to it."""
+_ALIKE = 1e-6
+"""Parts that differ by less from unrounded ones are shown once."""
 
 
 class Circumstances(NamedTuple):
@@ -35,6 +36,7 @@ class Circumstances(NamedTuple):
         when: the day of the decision, as text.
         memory: how the past counts, in a sentence; empty to ask the memory of the decision.
         more: further sentences.
+        on_hold: those on hold, each with its recent total and its entitlement.
         has_draw: whether a seed for the draw is on record, so readers ask whether it was used.
     """
 
@@ -44,6 +46,7 @@ class Circumstances(NamedTuple):
     memory: str = ""
     more: Sequence[str] = ()
     has_draw: bool = False
+    on_hold: Sequence[tuple[str, float, float]] = ()
 
 
 NOTHING_MORE = Circumstances()
@@ -80,7 +83,7 @@ class Explanation:
     @property
     def table(self) -> Table:
         """Everyone who came into question, those who are served first, then those who came closest to it."""
-        rows = self._rows
+        rows = self.compared.shown
         columns = self._columns() if rows else []
         return Table(
             "",
@@ -95,39 +98,42 @@ class Explanation:
         memory = self.about.memory or memory_in_words(self.decision)
         return [*self._left_out, memory, *self._prices, *self._tie, *self._doubt, *self.about.more]
 
-    @property
-    def _rows(self) -> list[int]:
-        """The agents in the table: half of a long one is for those who are not served."""
-        order, count = self.compared.in_order(), len(self.decision.served)
-        if len(order) <= MOST_ROWS:
-            return order
-        first = min(count, max(MOST_ROWS // 2, MOST_ROWS - (len(order) - count)))
-        return [*order[:first], *order[count : count + MOST_ROWS - first]]
-
     def _columns(self) -> list[tuple[Column, Sequence[Cell]]]:
         """The columns of the table, each with a cell for every agent of the problem."""
         decision, compared, thing = self.decision, self.compared, self.decision.thing
         is_burden, is_place = decision.problem.is_burden, compared.worth is not None
         columns: list[tuple[Column, Sequence[Cell]]] = [(Column("agent", folds=True), decision.agent_names)]
 
-        def add(name: str, values: object, measure: str = "") -> None:
-            columns.append((Column(name, measure=measure), np.asarray(values, dtype=float).tolist()))
+        def add(name: str, values: object, measure: str = "", gives_way: int = 0, exact: bool = False) -> None:
+            columns.append((Column(name, gives_way, False, measure, exact), np.asarray(values, dtype=float).tolist()))
+
+        def add_some(name: str, values: np.ndarray, are_shown: np.ndarray, exact: bool = False) -> None:
+            cells = [value if is_shown else None for value, is_shown in zip(values.tolist(), are_shown, strict=True)]
+            columns.append((Column(name, 2, exact=exact), cells))
 
         if not is_place:
             gets = [decision.gets.get(name, "").removeprefix("the ") for name in decision.agent_names]
             columns.append((Column(words(decision.problem.kind).gets, folds=True), gets))
-        if decision.unrounded is not None and not np.allclose(decision.given, decision.unrounded, rtol=SEEN, atol=SEEN):
-            add("unrounded", decision.unrounded)
+        if decision.unrounded is not None:
+            is_same = np.isclose(decision.given, decision.unrounded, rtol=_ALIKE, atol=_ALIKE)
+            add_some("unrounded", decision.unrounded, ~is_same)
+        if isinstance(decision.problem, Divide):
+            rates, caps = decision.problem.rates, decision.problem.caps
+            if compared.score is None and np.ptp(rates[compared.candidates]) > 0:
+                add("rate", rates, exact=True)
+            add_some("cap", caps, np.isfinite(caps), exact=True)
+        per = ""
         if compared.has_shares:
-            add("share", decision.entitlements)
-        per = " per share" if compared.has_shares else ""
+            add("share", decision.entitlements, exact=True)
+            add(thing.with_unit("recent"), compared.received, "total", gives_way=3)
+            per = " per share"
         add(f"{thing.with_unit('recent')}{per}", compared.recent, "total")
         if is_place and not compared.has_equal_needs and (compared.score is None or decision.prices is not None):
-            add("load" if is_burden else "need", compared.worth)
+            add("load" if is_burden else "need", compared.worth, exact=True)
         if decision.prices is not None:
             add("price", decision.prices)
         if compared.score is not None:
-            add(*compared.score)
+            add(*compared.score, exact=decision.prices is None)
         add(f"{'with this' if is_place else 'after'}{per}", compared.with_this, "total")
         if self.about.last:
             columns.append((Column(f"last {thing.name or 'time'}", gives_way=1), self.about.last))
@@ -137,15 +143,47 @@ class Explanation:
     def _left_out(self) -> list[str]:
         """The agents who are not in the table, and anything that is left over."""
         decision, compared = self.decision, self.compared
-        is_burden = decision.problem.is_burden
-        hidden, left = len(compared.candidates) - len(self._rows), decision.problem.left_over(decision.given)
-        notes = [f"The table leaves out {hidden:,} others {words(decision.problem.kind).others}."] if hidden else []
+        others = words(decision.problem.kind).others
+        hidden, left = len(compared.candidates) - len(compared.shown), self._left_over
+        notes = [f"The table leaves out {hidden:,} others {others}."] if hidden else []
         notes += [f"{capitalized(left)} left over."] if left and len(decision.served) else []
-        lowest = self._lowest(np.arange(decision.problem.n_agents))
-        if not len(decision.served) or set(lowest) & set(compared.candidates.tolist()):
-            return notes
-        was = "was" if len(lowest) == 1 else "were"
-        return [*notes, f"{self._has_least(lowest)} but {f'{was} not available' if is_burden else 'did not ask'}."]
+        return [*notes, *self._passed_over]
+
+    @property
+    def _left_over(self) -> str:
+        """Anything that nobody gets, with a verb, in the words of those who hand it out."""
+        decision, thing = self.decision, self.decision.thing
+        left = decision.problem.left_over(decision.given)
+        if left and isinstance(decision.problem, Divide) and (thing.name or thing.unit):
+            number = left.removesuffix(" is")
+            return f"{thing.with_unit(number) if thing.unit else f'{number} {plural(thing.name)}'} are"
+        return left
+
+    @property
+    def _passed_over(self) -> list[str]:
+        """The agents who did not come into question though their recent totals are lower than that of one served."""
+        decision, compared = self.decision, self.compared
+        served = compared.recent[decision.served]
+        if not np.isfinite(served).any():
+            return []
+        highest = float(np.nanmax(served))
+        highest -= SEEN * abs(highest)
+        weights = np.ones(len(compared.recent)) if decision.entitlements is None else decision.entitlements
+        is_out = compared.recent < highest
+        is_out[compared.candidates] = False
+        stood = [
+            (decision.agent_names[i], float(compared.recent[i]), float(weights[i]))
+            for i in np.flatnonzero(is_out).tolist()
+        ]
+        held = [(name, total / share, share) for name, total, share in self.about.on_hold if share > 0]
+        held = [each for each in held if each[1] < highest]
+        reasons = {"Not available" if decision.problem.is_burden else "Did not ask": stood, "On hold": held}
+        notes = []
+        for why, agents in reasons.items():
+            agents.sort(key=lambda agent: agent[1])
+            names = [f"{name} ({compared.total(total, share)})" for name, total, share in agents]
+            notes += [f"{why}: {listed(names, NAMED)}."] if names else []
+        return notes
 
     def _lowest(self, agents: np.ndarray) -> list[int]:
         """The agents with the lowest recent total among these."""
@@ -156,9 +194,9 @@ class Explanation:
         return [int(agent) for agent in agents[recent <= least + SEEN * abs(least)]]
 
     def _has_least(self, agents: Sequence[int]) -> str:
-        names, total = [self.decision.agent_names[i] for i in agents], float(self.compared.recent[agents[0]])
-        per = " per share" if self.compared.has_shares else ""
-        least = f"{words(self.decision.problem.kind).least} ({self.decision.thing.with_unit(amount(total))}{per})"
+        names = [self.decision.agent_names[i] for i in agents]
+        total = self.compared.total(float(self.compared.recent[agents[0]]))
+        least = f"{words(self.decision.problem.kind).least} ({total})"
         return f"{listed(names, NAMED)} {'has' if len(names) == 1 else 'have'} the {least}"
 
     @property
@@ -169,6 +207,8 @@ class Explanation:
             return []
         lowest = self._lowest(compared.candidates)
         notes = [f"{self._has_least(lowest)}."] if lowest and not compared.is_served[lowest].any() else []
+        unit, until = ("unit of work", "work more") if decision.problem.is_burden else ("unit", "get little")
+        notes += [f"A price is how much a {unit} counts for someone. It rises while they {until}."]
         return [*notes, *([f"Prices were learned from {decision.learned_from}."] if decision.learned_from else [])]
 
     @property
@@ -201,7 +241,7 @@ class Explanation:
 
 def memory_in_words(decision: Decision) -> str:
     """How the past counts, in a sentence."""
-    memory, each, unit = decision.memory, f"Each {decision.thing.name or 'entry'}", decision.time_unit
+    memory, each, unit = decision.memory, f"Each {decision.thing.entry(decision.problem.kind)}", decision.time_unit
     cap = ""
     if isinstance(memory, Capped):
         cap = f" No recent total counts above {decision.thing.with_unit(amount(float(memory.cap)))}."

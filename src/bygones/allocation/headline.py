@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bygones._text import amount, listed, number_in_words, plural
+from bygones._text import listed, number_in_words, plural
 from bygones.allocation.comparison import Comparison
 from bygones.allocation.problem_contract import NAMED
 from bygones.allocation.problems import Assign, Divide, in_words
@@ -54,7 +54,7 @@ def _who_gets_what(compared: Comparison) -> str:
         # Ana takes the evening shift and Ben the night shift.
         clauses.append(" ".join([listed(agents), *([verb] if verb != before else []), thing]))
         before = verb
-    if any(" and " in clause for clause in clauses):
+    if any(" and " in clause and ", " not in clause for clause in clauses):
         return ", and ".join([", ".join(clauses[:-1]), clauses[-1]]) if len(clauses) > 1 else clauses[0]
     return listed(clauses)
 
@@ -68,7 +68,7 @@ def reason(compared: Comparison) -> str:
         return "there is enough for everyone who asked" if several else "no one else asked"
     text = next((text for text, keys in _reasons(compared) if compared.come_first(*keys)), None)
     if text is None:
-        return _aim(compared)
+        return aim(compared)
     draw = ", with a random draw among equals" if compared.is_tie else ""
     return f"{text} {of_the(len(compared.candidates), kind)}{draw}"
 
@@ -79,7 +79,7 @@ def _reasons(compared: Comparison) -> Iterator[tuple[str, tuple[np.ndarray, ...]
     """
     decision, worth, recent = compared.decision, compared.worth, compared.recent
     is_burden, kind = decision.problem.is_burden, words(decision.problem.kind)
-    least = f"{kind.least}s" if len(decision.served) > 1 and not is_burden else kind.least
+    least = plural(kind.least, len(decision.served))
     least = f"{least} per share" if compared.has_shares else least
     if compared.score is not None:
         name, score = compared.score
@@ -91,7 +91,7 @@ def _reasons(compared: Comparison) -> Iterator[tuple[str, tuple[np.ndarray, ...]
     elif compared.has_equal_needs or decision.welfare.name == "egalitarian":
         yield least, (recent,)
         if is_burden:
-            yield f"least recent work with this {decision.thing.name or kind.one},", (compared.with_this,)
+            yield f"{least} with this {decision.thing.name or kind.one},", (compared.with_this,)
         else:
             yield f"{least}, then largest need", (recent, -worth)
     elif decision.welfare.name == "nash" and not compared.has_shares:
@@ -100,7 +100,7 @@ def _reasons(compared: Comparison) -> Iterator[tuple[str, tuple[np.ndarray, ...]
         yield "largest gain relative to the recent total,", (-growth,)
 
 
-def _aim(compared: Comparison) -> str:
+def aim(compared: Comparison) -> str:
     """The aim of the decision, where no simpler reason is true."""
     decision, is_burden = compared.decision, compared.decision.problem.is_burden
     names: dict[type, str] = {Assign: "assignment", Divide: "division"}
@@ -113,23 +113,41 @@ def _aim(compared: Comparison) -> str:
         score = compared.score[0] if compared.score else "utility × price"
         return f"no other {choice} has a {'lower' if is_burden else 'higher'} sum of {score}"
     if decision.welfare.name == "egalitarian":
-        best = "keeps the heaviest recent load lower" if is_burden else "leaves the lowest recent total higher"
-        return _level(compared) or f"no other {choice} {best}"
+        otherwise = "load as heavy or heavier" if is_burden else "total as low or lower"
+        return _level(compared) or f"with every other {choice} someone would have a recent {otherwise}"
     name = f" ({decision.welfare})" if decision.welfare.is_named else ""
     return f"no other {choice} has a {'lower burden' if is_burden else 'higher welfare'}{name}"
 
 
 def _level(compared: Comparison) -> str:
-    """The level to which a division raises those who had least; empty unless everyone with a part is level after it."""
-    decision, after = compared.decision, compared.with_this
-    parts, others = after[decision.served], after[compared.others]
-    lowest = float(parts.min())
-    slack = SEEN * abs(lowest)
-    if not isinstance(decision.problem, Divide) or parts.max() > lowest + slack or (others < lowest - slack).any():
+    """The level to which a division brings everyone with a part, but for those who get as much as they can; else empty.
+
+    Parts in whole units leave them about level, within a unit of one another.
+    """
+    decision, problem, after = compared.decision, compared.decision.problem, compared.with_this
+    if not isinstance(problem, Divide):
         return ""
-    level = decision.thing.with_unit(amount(lowest)) + (" per share" if compared.has_shares else "")
-    total = "recent load" if decision.problem.is_burden else "recent total"
-    if len(parts) > 1 and not len(others):
-        everyone = "both" if len(parts) == 2 else f"all {number_in_words(len(parts))}"
-        return f"this brings {everyone} to a {total} of {level}"
-    return f"this raises the lowest {plural(total, len(parts))} to {level}"
+    served = decision.served
+    is_full = decision.given[served] >= problem.caps[served] * (1 - SEEN)
+    full, level = served[is_full], after[served[~is_full]]
+    if not len(level):
+        return ""
+    lowest, highest = float(level.min()), float(level.max())
+    slack = SEEN * abs(lowest)
+    if problem.whole:
+        slack += float(np.asarray(decision.per_unit(problem.rates))[served].max())
+    if highest > lowest + slack or (after[compared.others] < lowest - slack).any():
+        return ""
+    is_even = highest <= lowest + SEEN * abs(lowest)
+    target = f"{'' if is_even else 'about '}{compared.total(lowest if is_even else float(level.mean()))}"
+    total = "recent load" if problem.is_burden else "recent total"
+    if len(full):
+        names = [listed([decision.agent_names[i] for i in agents], NAMED) for agents in (full, served[~is_full])]
+        met = f"{names[0]}'s request is" if len(full) == 1 else f"the requests of {names[0]} are"
+        if problem.is_burden:
+            met = f"{names[0]} {'takes' if len(full) == 1 else 'take'} as much as possible"
+        return f"{met}{'' if problem.is_burden else ' met in full'}, and the rest brings {names[1]} to {target}"
+    if not len(compared.others) and len(level) > 1:
+        everyone = "both" if len(level) == 2 else f"all {number_in_words(len(level))}"
+        return f"this brings {everyone} to a {total} of {target}"
+    return f"this raises the lowest {plural(total, len(level))} to {target}"

@@ -8,7 +8,8 @@ import numpy as np
 
 from bygones._text import amount, listed
 from bygones.allocation.comparison import Comparison, leximin_apart
-from bygones.allocation.problems import Assign, ChooseK
+from bygones.allocation.headline import aim
+from bygones.allocation.problems import Assign, ChooseK, Divide
 from bygones.allocation.ties import is_tied
 from bygones.kinds import words
 
@@ -29,7 +30,7 @@ def why_not(compared: Comparison, agent: str) -> str:
         raise ValueError(f"why_not must name an agent of the decision, such as {listed(names, 5)}, got {agent!r}")
     row = names.index(agent)
     if agent in decision.gets:
-        return f"{agent} was chosen: {agent} {words(decision.problem.kind).gets} {decision.gets[agent]}."
+        return _chosen(compared, row)
     if row not in compared.candidates.tolist():
         if not decision.problem.is_burden:
             return f"{agent} did not ask."
@@ -38,8 +39,27 @@ def why_not(compared: Comparison, agent: str) -> str:
     instead = _best_with(decision, row)
     if instead is None:
         better = "lower burden" if decision.problem.is_burden else "higher welfare"
-        return f"{_standing(compared, row)} No choice that gives {agent} something has a {better}."
-    return " ".join([*_side_by_side(compared, row, instead), *_cost(compared, agent, instead)])
+        return f"{_standing(compared, row)}. No choice that gives {agent} something has a {better}."
+    return " ".join([*_side_by_side(compared, row, instead), *_cost(compared, row, instead)])
+
+
+def _chosen(compared: Comparison, row: int) -> str:
+    """That an agent was chosen; of a division, why it does not get more of a good or less of a burden."""
+    decision, problem = compared.decision, compared.decision.problem
+    agent, gets = decision.agent_names[row], words(problem.kind).gets
+    if isinstance(problem, ChooseK):
+        return f"{agent} was chosen."
+    part = f"{agent} {gets} {decision.gets[agent]}"
+    if not isinstance(problem, Divide):
+        return f"{part}."
+    if not problem.is_burden and decision.given[row] >= problem.caps[row]:
+        return f"{part}, so {agent}'s request is met in full."
+    if decision.prices is not None or decision.welfare.name != "egalitarian":
+        return f"{part}: {aim(compared)}."
+    level = compared.total(float(np.asarray(decision.after)[row]))
+    change, side = ("Less", "above") if problem.is_burden else ("More", "below")
+    side = f"at or {side}" if problem.whole else side
+    return f"{part}, which makes {level}. {change} for {agent} would bring someone else {side} that level."
 
 
 def _best_with(decision: Decision, row: int) -> np.ndarray | None:
@@ -66,13 +86,12 @@ def _standing(compared: Comparison, row: int) -> str:
     """The number by which an agent of a division is compared with the others."""
     name = compared.decision.agent_names[row]
     if compared.score is not None:
-        return f"{name}'s {compared.score[0]} is {amount(float(compared.score[1][row]))}."
-    return f"{name}'s {words(compared.decision.problem.kind).recent} is {_total(compared, row)}."
+        return f"{name}'s {compared.score[0]} is {compared.score_of(row)}"
+    return f"{name}'s {words(compared.decision.problem.kind).recent} is {_total(compared, row)}"
 
 
 def _total(compared: Comparison, row: int) -> str:
-    per = " per share" if compared.has_shares else ""
-    return compared.decision.thing.with_unit(amount(float(compared.recent[row]))) + per
+    return compared.total(float(compared.recent[row]))
 
 
 def _side_by_side(compared: Comparison, row: int, instead: np.ndarray) -> list[str]:
@@ -83,17 +102,21 @@ def _side_by_side(compared: Comparison, row: int, instead: np.ndarray) -> list[s
         return []
     other, names = out.pop(), decision.agent_names
     if compared.score is not None:
-        name, score = compared.score
-        mine, theirs = amount(float(score[row])), amount(float(score[other]))
-        return [f"{names[row]}'s {name} is {mine}, and {names[other]}'s is {theirs}."]
+        return [f"{_standing(compared, row)}, and {names[other]}'s is {compared.score_of(other)}."]
     difference = np.sign(compared.recent[row] - compared.recent[other])
     has, than = _COMPARED[decision.problem.kind][int(difference) + 1], "than" if difference else "as"
     return [f"{names[row]} has {has} ({_total(compared, row)}) {than} {names[other]} ({_total(compared, other)})."]
 
 
-def _cost(compared: Comparison, agent: str, instead: np.ndarray) -> list[str]:
+def _cost(compared: Comparison, row: int, instead: np.ndarray) -> list[str]:
     """What the other choice would lead to."""
     decision, thing = compared.decision, compared.decision.thing
+    agent, is_burden = decision.agent_names[row], decision.problem.is_burden
+    case = f"With {agent}"
+    if isinstance(decision.problem, Assign):
+        item = thing.item(decision.problem.item_names[int(np.flatnonzero(instead != decision.given)[0])])
+        case = f"If {agent} {'took' if is_burden else 'got'} {item}"
+    objective = f"{'the burden' if is_burden else 'welfare'} ({decision.welfare})"
     chosen, other = _worth(decision, decision.given), _worth(decision, instead)
     is_as_good = is_tied(chosen, other, chosen - other)
     apart = leximin_apart(decision, decision.after_receiving(decision.problem.utilities_of(instead)))
@@ -103,14 +126,13 @@ def _cost(compared: Comparison, agent: str, instead: np.ndarray) -> list[str]:
         return ["They are equal, so the recent totals decided."] if is_as_good else []
     if apart is not None and (is_as_good or decision.welfare.name == "egalitarian"):
         rank, is_now, would_be = apart
-        which = f"{ordinal(rank)}{'heaviest recent load' if decision.problem.is_burden else 'lowest recent total'}"
-        per = " per share" if compared.has_shares else ""
-        numbers = [thing.with_unit(amount(total)) + per for total in (would_be, is_now)]
-        return [f"With {agent}, the {which} would be {numbers[0]} instead of {numbers[1]}."]
-    change = f"the burden ({decision.welfare}) would be {{}} higher"
-    if not decision.problem.is_burden:
-        change = f"welfare ({decision.welfare}) would be {{}} lower"
-    return [f"With {agent}, {change.format(amount(chosen - other))}."]
+        which = f"{ordinal(rank)}{'heaviest recent load' if is_burden else 'lowest recent total'}"
+        numbers = [compared.total(total) for total in (would_be, is_now)]
+        if numbers[0] == numbers[1]:
+            numbers = [thing.with_unit(f"{total:.9g}") for total in (would_be, is_now)]
+        same = "" if decision.welfare.name == "egalitarian" else f"{objective} would be the same, but "
+        return [f"{case}, {same}the {which} would be {numbers[0]} instead of {numbers[1]}."]
+    return [f"{case}, {objective} would be {amount(chosen - other)} {'higher' if is_burden else 'lower'}."]
 
 
 def ordinal(rank: int) -> str:

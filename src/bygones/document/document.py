@@ -7,14 +7,13 @@ the code that makes a document knows nothing about them.
 
 from __future__ import annotations
 
-import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from bygones._text import amount, decimals_of
+from bygones._text import decimals_of, exact, is_exact, rounded
 
 if TYPE_CHECKING:
     import plotly.graph_objects
@@ -62,12 +61,14 @@ class Column(NamedTuple):
         gives_way: the order in which columns are left out where there is no room, beginning with 1; 0 stays.
         folds: whether long texts continue on the next line; otherwise a cell is never broken.
         measure: what its numbers measure; columns of one measure have the same number of decimals.
+        exact: whether its numbers are amounts as they were entered, which are not rounded.
     """
 
     name: str
     gives_way: int = 0
     folds: bool = False
     measure: str = ""
+    exact: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,8 +107,17 @@ class Table:
                 number = cell.value if isinstance(cell, Signed) else cell
                 by_measure.setdefault(measure, []).extend([number] if isinstance(number, float) else [])
         decimals = {measure: decimals_of(numbers) for measure, numbers in by_measure.items()}
+        unrounded = [
+            column.exact and all(is_exact(cell) for row in self.rows if isinstance(cell := row[j], float))
+            for j, column in enumerate(self.headings)
+        ]
         return [
-            [cell_text(cell, decimals[measure]) for measure, cell in zip(measures, row, strict=True)]
+            [
+                exact(cell)
+                if unrounded[j] and isinstance(cell, float) and cell == cell
+                else cell_text(cell, decimals[measure])
+                for j, (measure, cell) in enumerate(zip(measures, row, strict=True))
+            ]
             for row in self.rows
         ]
 
@@ -293,9 +303,9 @@ def cell_text(cell: Cell, decimals: int | None) -> str:
         case Share(value):
             return "" if value != value else percent(value)
         case Signed(value):
-            return _number(value, decimals, sign=True)
+            return "" if value != value else rounded(value, decimals, sign=True)
         case float():
-            return _number(cell, decimals)
+            return "" if cell != cell else rounded(cell, decimals)
 
 
 def percent(share: float) -> str:
@@ -322,14 +332,3 @@ def tone_of(cell: Cell, text: str) -> Literal["good", "bad", "faint", ""]:
     if isinstance(cell, Signed) and text not in ("", "0"):
         return "good" if cell.value > 0 else "bad"
     return "faint" if isinstance(cell, Faint) else ""
-
-
-def _number(value: float, decimals: int | None, sign: bool = False) -> str:
-    if value != value:
-        return ""
-    if decimals is None or not math.isfinite(value):
-        return amount(value, sign=sign)
-    rounded = round(value, decimals) + 0.0  # no minus before a zero
-    if sign and not rounded:
-        return "0"
-    return f"{rounded:{'+' if sign else ''},.{decimals}f}"

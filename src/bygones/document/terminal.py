@@ -20,6 +20,7 @@ from bygones.document.document import (
     Bullets,
     Cell,
     Chart,
+    Column,
     Command,
     Curves,
     Document,
@@ -34,6 +35,9 @@ from bygones.document.document import (
 
 FOLDED = 10
 """The least width of a column that folds, in characters."""
+
+LONGEST_WORD = 30
+"""A longer word may be broken where a column folds."""
 
 CHOSEN = "<-"
 """Stands behind the rows that an answer is about."""
@@ -117,14 +121,13 @@ def _table(table: Table, console: Console) -> None:
         for i, row in zip(indices, shown_rows, strict=True)
     ]
     arrow = len(CHOSEN) + 1 if table.chosen else 0
+    widths = [
+        _least_width(column, [column.name, *(row[j].plain for row in cells)]) for j, column in enumerate(headings)
+    ]
     kept: list[int] = []
     for gone in (0, *orders):
         kept = [j for j, column in enumerate(headings) if not 0 < column.gives_way <= gone]
-        widths = (
-            FOLDED if headings[j].folds else max(cell_len(headings[j].name), *(cell_len(row[j].plain) for row in cells))
-            for j in kept
-        )
-        if sum(width + 2 for width in widths) + 1 + arrow <= console.width:
+        if sum(widths[j] + 2 for j in kept) + 1 + arrow <= console.width:
             break
     shown = RichTable(
         title=Text(printable(table.title)) if table.title else None,
@@ -139,7 +142,7 @@ def _table(table: Table, console: Console) -> None:
             Text(printable(headings[j].name)),
             justify="right" if table.is_numeric(j) else "left",
             overflow="fold" if folds else "ellipsis",
-            min_width=FOLDED if folds else None,
+            min_width=widths[j] if folds else None,
             no_wrap=not folds,
         )
     if table.chosen:
@@ -157,6 +160,14 @@ def _table(table: Table, console: Console) -> None:
     lost = dict.fromkeys(column.name for j, column in enumerate(headings) if j not in kept and column.name)
     if lost:
         _lines(wrapped([f"A wider terminal also shows: {', '.join(lost)}."], console.width), console)
+
+
+def _least_width(column: Column, texts: Iterable[str]) -> int:
+    """The least width of a column in characters: that of its longest text, or of its longest word if it folds."""
+    if not column.folds:
+        return max(map(cell_len, texts))
+    longest = max(cell_len(word) for text in texts for word in (text.split() or [""]))
+    return max(FOLDED, min(longest, LONGEST_WORD))
 
 
 def _cell(cell: Cell, text: str) -> Text:

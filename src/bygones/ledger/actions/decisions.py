@@ -111,7 +111,14 @@ class Proposal(Answer):
             for member in self.members
         ]
         when = day_in_words(stood.at, stood.zone)
-        return Explanation(self.allocation, Circumstances(asking, last, when, stood.rules.memory_sentence, usual, True))
+        weights = stood.entitlements if stood.rules.entitlements else np.ones(len(stood))
+        on_hold = [
+            (name, float(total), float(weight))
+            for name, state, total, weight in zip(stood.names, stood.status, stood.remembered, weights, strict=True)
+            if state == ON_HOLD
+        ]
+        memory = stood.rules.memory_sentence
+        return Explanation(self.allocation, Circumstances(asking, last, when, memory, usual, True, on_hold))
 
     def document(self) -> Document:
         """The decision and its reasons, as people read them."""
@@ -124,7 +131,12 @@ class Proposal(Answer):
     def why_not(self, agent: str) -> str:
         """Why an agent was not chosen, in a sentence or two."""
         status = dict(zip(self.standing.names, self.standing.status, strict=True))
-        if status.get(agent, PRESENT) != PRESENT:
+        if agent not in status:
+            raise ValueError(
+                f"why_not must name an agent who had joined by {named(self.at, self.standing.zone)}, such as "
+                f"{listed(self.standing.names, 5)}, got {agent!r}"
+            )
+        if status[agent] != PRESENT:
             return f"{agent} was {status[agent]}."
         return why_not(self.explanation.compared, agent)
 

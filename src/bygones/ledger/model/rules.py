@@ -200,7 +200,7 @@ class Rules:
     @property
     def memory_sentence(self) -> str:
         """How the past counts, in a sentence for everyone."""
-        each = f"Each {self.thing or 'entry'}"
+        each = f"Each {self.handed_out.entry(self.kind)}"
         if self.memory == DISCOUNTED and math.isinf(self.seconds):
             kept = f"{each} counts in full for ever (perfect recall)"
         elif self.memory == DISCOUNTED:

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from bygones._text import amount, counted, decimals_of, listed
-from bygones.document.document import Answer, Bar, Cell, Column, Document, Faint, Signed, Table
+from bygones._text import amount, counted, decimals_of, listed, rounded
+from bygones.document.document import Answer, Bar, Cell, Column, Document, Faint, Table
 from bygones.kinds import words
 from bygones.ledger.model import fold
 from bygones.ledger.model.fold import NEVER, Snapshot
@@ -86,18 +86,23 @@ class Standing(Answer):
         most, ranking, following = max(self.remembered.max(), 0.0) or 1.0, self.ranked(), self.following
         columns: list[tuple[Column, Sequence[Cell]]] = [
             (Column("agent", folds=True), self.names),
-            (Column(thing.with_unit(word.received), gives_way=3), self.received.tolist()),
-            (Column(thing.with_unit("recent"), gives_way=4, measure="total"), self.remembered.tolist()),
+            (Column(thing.with_unit(word.received), gives_way=3, exact=True), self.received.tolist()),
+            (Column(thing.with_unit("recent"), 7, measure="total"), self.remembered.tolist()),
             (Column("", gives_way=1), [Bar(total / most) for total in self.remembered.tolist()]),
             (Column("balance"), self.balances()),
         ]
         if later is not None:
             row_of, day = {name: row for row, name in enumerate(later.names)}, short_day(later.at, self.zone, self.at)
             when, then = f"on {day}", [row_of[name] for name in self.names]
-            columns.insert(4, (Column(f"recent {when}", 5, measure="total"), later.remembered[then].tolist()))
+            columns.insert(
+                4, (Column(f"{thing.with_unit('recent')} {when}", 4, measure="total"), later.remembered[then].tolist())
+            )
             columns.append((Column(f"balance {when}", 5), [later.balances()[row] for row in then]))
         if self.is_unequal:
-            columns.append((Column("per unit", 2), [Signed(value) for value in self.per_unit.tolist()]))
+            shares = [Column("share", exact=True), Column(f"{thing.with_unit('recent')} per share", measure="total")]
+            place = next(i for i, (column, _) in enumerate(columns) if column.name == "balance")
+            cells = [self.entitlements.tolist(), self.recent_per_share.tolist()]
+            columns[place:place] = zip(shares, cells, strict=True)
         instants = self.last.tolist() if since is None else [since.get(name, NEVER) for name in self.names]
         days = ["" if at == NEVER else short_day(at, self.zone, self.at) for at in instants]
         columns.append((Column(f"last {thing.name or word.received}" if since is None else "since", 6), days))
@@ -116,11 +121,13 @@ class Standing(Answer):
             return "Everyone is level." if len(self.present) else "Nobody is present."
         names = [self.names[row] for row in following]
         rules, least = self.rules, words(self.rules.kind).least
-        total = rules.handed_out.with_unit(amount(float(self.remembered[following[0]])))
+        totals = self.recent_per_share if self.is_unequal else self.remembered
+        shown = [*self.remembered.tolist(), *(totals.tolist() if self.is_unequal else [])]
+        total = rules.handed_out.with_unit(rounded(float(totals[following[0]]), decimals_of(shown)))
         lead = f"{listed(names, 3)} {'is' if len(names) == 1 else 'are'} next, with"
         if rules.welfare == "utilitarian":  # which decides by the needs alone
             lead = f"{listed(names, 3)} {'has' if len(names) == 1 else 'have'}"
-        return f"{lead} the {least}{f' for their {words(rules.kind).share}' if self.is_unequal else f': {total}'}."
+        return f"{lead} the {least}{' per share' if self.is_unequal else ''}: {total}."
 
     @property
     def following(self) -> list[int]:
@@ -149,6 +156,11 @@ class Standing(Answer):
     def per_unit(self) -> np.ndarray:
         """The amount owed to each agent per unit of entitlement, by which agents are compared."""
         return per_unit(self.owed, self.entitlements)
+
+    @property
+    def recent_per_share(self) -> np.ndarray:
+        """Each agent's recent total per unit of entitlement; NaN for agents who are exempt."""
+        return per_unit(self.remembered, self.entitlements)
 
     @cached_property
     def is_unequal(self) -> bool:

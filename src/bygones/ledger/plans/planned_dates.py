@@ -127,7 +127,7 @@ class Plan(Answer):
         before, after, thing = self.before, self.after, self.after.rules.handed_out
         row_of, now, then = {name: row for row, name in enumerate(before.names)}, before.balances(), after.balances()
         columns = [
-            Column("agent", folds=True), Column(thing.with_unit("planned")),
+            Column("agent", folds=True), Column(thing.with_unit("planned"), exact=True),
             Column(f"{thing.with_unit('recent')} now", gives_way=2, measure="total"),
             Column(f"{thing.with_unit('recent')} after", gives_way=2, measure="total"),
             Column("balance now"), Column("balance after"),
@@ -159,7 +159,7 @@ def turns_document(turns: Sequence[PlannedTurn], zone: str) -> Document:
     """The turns of published plans; those that their agents cannot take have a reason."""
     columns = [
         Column("event"), Column("date"), Column("agent", folds=True), Column("what", folds=True),
-        Column("amount", gives_way=1), Column("status"),
+        Column("amount", gives_way=1, exact=True), Column("status"),
     ]  # fmt: skip
     rows: list[list[Cell]] = [
         [
