@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -37,12 +38,13 @@ def import_(
         bygones ledger import team.db history.csv --dry-run
         bygones ledger import team.db history.csv
     """
-    from bygones.ledger.exchange import read_entries
+    from bygones.ledger.exchange import ignored_columns, read_entries
 
     entries = read_entries(history, agent, time, amount)
     with open_ledger(target, recording.author) as ledger:
         is_repeated = recording.key is not None and bool(ledger.with_key(recording.key))
-        preview = ledger.preview(entries, join=join or is_repeated)
+        ignored = ignored_columns(history, *filter(None, (agent, time, amount)))
+        preview = replace(ledger.preview(entries, join=join or is_repeated), ignored=tuple(ignored))
         if dry_run:
             if not is_repeated:
                 ledger.record_all(entries, join=join, distinct=True, keep=False)  # refused as the import would be
@@ -67,7 +69,7 @@ def import_(
             numbers = f"event {new[0].seq}" if len(new) == 1 else f"{len(new):,} events, {new[0].seq} to {new[-1].seq}"
             them = "it" if len(new) == 1 else "them"
             undo = f"To take {them} back: bygones ledger undo-import {target} {new[0].seq}"
-            say(f"Recorded {numbers}.", *filter(None, [preview.repetition()]), undo)
+            say(f"Recorded {numbers}.", *preview.notes(), undo)
 
 
 def undo_import(

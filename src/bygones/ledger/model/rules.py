@@ -201,7 +201,8 @@ class Rules:
     @property
     def memory_sentence(self) -> str:
         """How the past counts, in a sentence for everyone."""
-        each = f"Each {self.thing or 'entry'}"
+        is_measured = self.thing.lower() in self.unit.lower()  # an amount of GPU-hours is not a GPU
+        each = f"Each {'entry' if is_measured or not self.thing else self.thing}"
         if self.memory == DISCOUNTED and math.isinf(self.seconds):
             kept = f"{each} counts in full for ever (perfect recall)"
         elif self.memory == DISCOUNTED:
