@@ -440,13 +440,13 @@ def _parse_cap(text: str | None) -> float | None:
 def _parse_half_life(text: str) -> tuple[str, str | None]:
     name, given, half_life = text.rpartition("=")
     if not given:
-        raise ValueError(f"--half-life-of must be AGENT=DURATION, got {text!r}")
+        raise ValueError(f"half_life_of must be AGENT=DURATION, got {text!r}")
     return check_text("the agent of a half-life", name), None if half_life.strip().lower() == "none" else half_life
 
 
 def _parse_entitlement(text: str) -> tuple[str, float]:
     name, _, number = text.rpartition("=")
-    weight = number_of(number, f"--entitlement must be AGENT=NUMBER, such as dana=0.5, got {text!r}: expected a number")
+    weight = number_of(number, f"entitlement must be AGENT=NUMBER, such as dana=0.5, got {text!r}: expected a number")
     return check_text("the agent of an entitlement", name), weight
 
 

@@ -19,7 +19,7 @@ def decay(
     half_life: Annotated[
         str | None,
         optional(
-            "Half-life: steps until a past utility counts half. With a unit, as in 30d or 12h, a step is one of that unit.",
+            "Half-life: steps until a past utility counts half. In 30d a step is a day, in 12h an hour.",
             "STEPS",
         ),
     ] = None,

@@ -32,8 +32,8 @@ BEYOND = (
 )
 
 
-SWAPPED_FROM = "swapped, was event {}"
-"""The remark on a turn that was swapped, if nobody made another."""
+SWAPPED = "swapped, was event"
+"""The remark on a turn that was swapped, before the number of the turn, if nobody made another."""
 
 
 class Contribution(NamedTuple):
@@ -163,7 +163,7 @@ class LaterChange(NamedTuple):
                     return f"{given} was made void later by event {event.seq}{why}."
                 return f"Made void later by event {event.seq}{why}."
             if event.kind in RECEIVED:
-                why = "" if event.note == SWAPPED_FROM.format(self.changed.seq) else why
+                why = "" if event.note.startswith(SWAPPED) else why
                 return f"Swapped later: {event.agent} takes it (event {event.seq}){why}."
             about = "" if event.agent is None else f" of {event.agent}"
             return f"Changed later by event {event.seq}: {event.kind}{about}{why}."

@@ -15,7 +15,7 @@ from bygones.allocation.problems import Assign, ChooseK, Divide, problem_from
 from bygones.document.document import Block, Column, Document, Table
 from bygones.ledger.actions import records
 from bygones.ledger.actions.decisions import Proposal, fill, possible
-from bygones.ledger.actions.explanations import SWAPPED_FROM
+from bygones.ledger.actions.explanations import SWAPPED
 from bygones.ledger.model.events import RECEIVED, Entry, Event, load_details
 from bygones.ledger.model.participation import PRESENT, status
 from bygones.ledger.model.participation import read as read_participation
@@ -292,7 +292,7 @@ def swap(tx: Transaction, first: int, second: int, note: str = "") -> list[Event
         records.void(tx, row.seq, note, swapping=True)
     taken: list[Event] = []
     for row, given in zip((one, other), terms, strict=True):
-        note_of = check_text("note", note or SWAPPED_FROM.format(row.seq))
+        note_of = check_text("note", note or f"{SWAPPED} {row.seq}")
         entry = Entry(given.agent, given.utility, as_datetime(row.time), note_of)
         details = {"swapped": [one.seq, other.seq], **(turn_details(given) or {})}
         taken += records.amounts(tx, row.kind, [entry], refers=row.refers, details=[details])
