@@ -172,8 +172,8 @@ def fold(
 ) -> tuple[Snapshot, list[Start]]:
     """The snapshot with what happens between two instants, and the starts of agents who join by a rule in between.
 
-    Facts are asked for up to just before each instant at which an agent joins, in the order of time. `given` returns the
-    amount that the agent was really given to start with, where that is known.
+    Facts are asked for up to just before each instant at which an agent joins, in the order of time. `given` returns
+    the amount that the agent was really given to start with, where that is known.
     """
     starts: list[Start] = []
     row_of = {name: row for row, name in enumerate(agents.names)} if joining else {}
