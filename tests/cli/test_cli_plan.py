@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from bygones.ledger.model.times import day_in_words, instant
+
 
 def ahead(days):
     return f"{datetime.now(UTC) + timedelta(days=days):%Y-%m-%d}"
@@ -41,7 +43,7 @@ def test_from_a_preview_to_a_changed_plan(run, refused, ward, tmp_path):
     swapped = run("swap", ward, turns[0]["seq"], turns[1]["seq"])
     assert f"ben takes the turn on {ahead(1)} 00:00 UTC." in swapped
     assert "Everyone can take their planned turns" in run("replan", ward)
-    assert run("hold", ward, "ben", "--at", ahead(1)) == f"ben is on hold from {ahead(1)} 00:00 UTC on.\n"
+    assert run("hold", ward, "ben", "--at", ahead(1)) == f"ben goes on hold on {day_in_words(instant(ahead(1)))}.\n"
     assert "1 turn cannot be taken: decide again with bygones ledger replan." in run("planned", ward)
     assert "1 turn reassigned on 1 date" in run("replan", ward)
     data = json.loads(run("replan", ward, "--json"))
@@ -117,3 +119,37 @@ def test_a_turn_that_nobody_has_is_pointed_out_and_can_be_planned_again(run, war
     assert told.endswith(f"Nobody has a turn on {ahead(2)} 00:00 UTC now. To plan it again, use bygones ledger plan.")
     run("plan", ward, "people.csv", "--from", ahead(2), "--until", ahead(3), "--publish")
     assert "Verified" in run("verify", ward)
+
+
+def test_a_future_joiner_is_planned_from_then_on(run, ward, tmp_path):
+    told = run("join", ward, "dan", "--at", ahead(2))
+    assert told == f"dan joins on {day_in_words(instant(ahead(2)))}. Their starting amount is computed then.\n"
+    assert "starting with" not in run("explain", ward, 8)
+    assert "The starting amount is computed at that time." in run("explain", ward, 8)
+    (tmp_path / "people.csv").write_text("agent,need\nana,10\ndan,10\n")
+    drafted = json.loads(
+        run("plan", ward, "people.csv", "--from", ahead(1), "--until", ahead(6), "--publish", "--json")
+    )
+    left_out = [each["left_out"] for each in drafted["dates"]]
+    assert left_out == [{"dan": f"joins on {day_in_words(instant(ahead(2)))}"}, {}, {}, {}, {}]
+    assert "dan" in run("planned", ward, "--agent", "dan")
+    assert "Verified" in run("verify", ward)
+
+
+def test_replan_points_out_a_turn_that_was_decided(run, ward, tmp_path):
+    assert run("replan", ward).strip() == "Nothing is planned."
+    (tmp_path / "now.csv").write_text("agent,need\nana,10\n")
+    assert "Recorded." in run("decide", ward, "now.csv", "--yes")
+    run("hold", ward, "ben")
+    assert run("replan", ward).strip() == "Nothing is planned.", "ben has no turn"
+    run("hold", ward, "ana")
+    told = " ".join(run("replan", ward).split())
+    today = day_in_words(instant(datetime.now(UTC)))
+    assert told == (
+        f"Nothing is planned. ana is on hold, and has 10 by the decision of {today} (event 8). A decision is not "
+        "planned again: make event 8 void and decide again."
+    )
+    (turn,) = json.loads(run("replan", ward, "--json"))["decided"]
+    assert (turn["decision"], turn["agent"], turn["amount"], turn["status"]) == (8, "ana", 10, "on hold")
+    run("void", ward, 8)
+    assert run("replan", ward).strip() == "Nothing is planned."

@@ -33,6 +33,14 @@ def test_decay_prints_every_equivalent_quantity(capsys):
         assert word in out
 
 
+def test_a_half_life_with_a_unit_sets_the_step(capsys):
+    plain, days = run(capsys, "decay", "--half-life", "30").out, run(capsys, "decay", "--half-life", "30d").out
+    assert days.splitlines()[:-1] == plain.splitlines()
+    assert days.splitlines()[-1] == "A step is one day."
+    assert json.loads(run(capsys, "decay", "--half-life", "12h", "--json").out)["half_life"] == 12
+    assert json.loads(run(capsys, "decay", "--half-life", "0,5", "--json").out)["half_life"] == 0.5
+
+
 def test_decay_for_programs(capsys):
     got = json.loads(run(capsys, "decay", "--window", "10", "--horizon", "5", "--u-max", "2", "--json").out)
     assert got["gamma"] == pytest.approx(0.9)
@@ -159,7 +167,9 @@ def test_bad_input_is_one_sentence_and_exit_code_2(capsys, tmp_path):
         "bygones: --half-life must be above 0 (gamma=0 forgets at once, gamma=1 forgets nothing), got 0.0\n"
     )
     assert "exactly one of" in refused(capsys, "decay")
-    assert "expected a number, got 'soon'" in refused(capsys, "decay", "--half-life", "soon")
+    assert "--half-life must be a number of steps, or a time such as 30d or 12h, got 'soon'" in refused(
+        capsys, "decay", "--half-life", "soon"
+    )
     assert "got -1" in refused(capsys, "decay", "--gamma", "-1")
     assert "welfare must be one of" in refused(capsys, "simulate", "example-1", "--welfare", "kind")
     assert "No such file" in refused(capsys, "stability", str(tmp_path / "absent.csv"))

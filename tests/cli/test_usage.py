@@ -15,7 +15,7 @@ WRONG = [
     ("allocate", "NEEDS and --half-life are missing; see bygones allocate --help"),
     ("ledger record", "LEDGER, AGENT and AMOUNT are missing; see bygones ledger record --help"),
     ("ledger record team.db ana", "AMOUNT is missing; see bygones ledger record --help"),
-    ("ledger record team.db ana x", "AMOUNT must be a number, got 'x'; see bygones ledger record --help"),
+    ("ledger record team.db ana x", "AMOUNT: expected a number, got 'x'; see bygones ledger record --help"),
     ("ledger correct team.db x 3", "EVENT must be a whole number, got 'x'; see bygones ledger correct --help"),
     ("audit h.csv --threads many", "--threads must be a whole number, got 'many'; see bygones audit --help"),
     (
@@ -54,7 +54,12 @@ WRONG = [
     ("what-if asked.csv --kind good one-step", "'one-step' is not recognized; see bygones what-if --help"),
     ("ledger new team.db --half-life 7d --time-zone Mars", "--time-zone must be a name such as UTC or Europe/Berlin"),
     ("decay --half-life", "--half-life needs a value; see bygones decay --help"),
-    ("decay --half-life x", "--half-life: expected a number, got 'x'; see bygones decay --help"),
+    ("decay --half-life x", "--half-life must be a number of steps, or a time such as 30d or 12h, got 'x'"),
+    ("decay --gamma x", "--gamma: expected a number, got 'x'; see bygones decay --help"),
+    (
+        "ledger new q.db --half-life 3d --memory reset(every=month)",
+        "--half-life has no effect with --memory reset(every=month): leave out one of the two",
+    ),
     ("table 2", "TABLE must be one of 1, got '2'; see bygones table --help"),
     ("reproduce --horizon 10 x", "--horizon must be whole numbers, got '10', 'x'; see bygones reproduce --help"),
     ("reproduce --gamma x", "--gamma must be numbers, got 'x'; see bygones reproduce --help"),

@@ -94,7 +94,7 @@ def test_explain_says_how_to_check_the_draw(team, capsys):
     printed = run(capsys, "ledger", "explain", team.name, decision.seq)
     seed, published = decision.details["draw"]["seed"], team.event(1).details["draw"]["chain"]
     assert f"Draw 1 was made with the seed {seed}." in printed
-    assert f"Event 1 had committed to it: hashed 1 time with SHA-256 it must be {published}, and it is." in printed
+    assert f"Its SHA-256 is {published}, as published in event 1." in printed
 
 
 def test_the_lots_of_agents_do_not_depend_on_each_other():

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from bygones.ledger import Entry, Ledger
+from bygones.ledger.exchange import ignored_columns
 from support.command_line import refused, run
 
 HISTORY = "agent,time,amount\nana,2026-01-02,8\nben,2026-01-03,4\nana,2026-01-04,2\n"
@@ -224,3 +225,27 @@ def test_names_that_look_the_same_are_refused_unless_one_insists(team, capsys):
         team.record_all([Entry("bеn", 1)], join=True)
     run(capsys, "ledger", "join", team.name, "аna", "--distinct")
     assert team.standing().names == ("ana", "ben", "cem", "аna")
+
+
+def test_unusual_amounts_and_ignored_columns_are_pointed_out(team, tmp_path, capsys):
+    path = tmp_path / "rows.csv"
+    rows = "ana,2026-01-02,8,x\nana,2026-01-03,8,\nben,2026-01-04,95,\nben,2026-01-05,40,\n"
+    path.write_text(f"agent,time,amount,Bemerkung\n{rows}", encoding="utf-8")
+    ignored = "Ignored column: Bemerkung."
+    printed = run(capsys, "ledger", "import", team.name, path, "--dry-run").splitlines()
+    assert ignored in printed
+    assert not any("times the median" in line for line in printed), "95 is less than 5 times 24"
+    path.write_text(f"agent,time,amount,Bemerkung\n{rows}ben,2026-01-06,8,\n", encoding="utf-8")
+    unusual = "More than 5 times the median of 8: 95 in row 4."
+    assert unusual in run(capsys, "ledger", "import", team.name, path, "--dry-run").splitlines()
+    data = json.loads(run(capsys, "ledger", "import", team.name, path, "--dry-run", "--json"))
+    assert data["unusual"] == [{"where": "row 4", "amount": 95}]
+    assert data["ignored_columns"] == ["Bemerkung"]
+    assert {unusual, ignored} <= set(run(capsys, "ledger", "import", team.name, path).splitlines())
+
+
+def test_columns_that_are_read_are_not_called_ignored(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("name,time,hours,amount,note\nana,2026-01-02,8,8,x\n", encoding="utf-8")
+    assert ignored_columns(path, "name", "time", "hours") == ["amount"]
+    assert ignored_columns(path, "name", "time") == ["hours"]

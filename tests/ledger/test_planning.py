@@ -14,7 +14,7 @@ from bygones.allocation.tables import read_rows
 from bygones.ledger import Ledger, Rules
 from bygones.ledger.exchange import plan_csv, plan_ics
 from bygones.ledger.model import times
-from bygones.ledger.model.times import instant
+from bygones.ledger.model.times import day_in_words, instant
 from bygones.ledger.plans.date_needs import DateNeeds, dates_from, has_dates, is_available, read_dates
 from bygones.report.figures.plan_figures import plan_figure
 from support.command_line import run
@@ -99,8 +99,24 @@ class TestPlanning:
         assert [each.left_out for each in plan.dates] == [
             {}, {"ana": "on hold"}, {"ana": "on hold", "eve": "not available"}, {},
         ]  # fmt: skip
-        with pytest.raises(ValueError, match="unknown agent 'dan'"):
-            team.plans.draft([needs(2, ChooseK({"dan": 1.0}))])
+        with pytest.raises(ValueError, match="unknown agent 'eve'"):
+            team.plans.draft([needs(2, ChooseK({"eve": 1.0}))])
+
+    def test_who_joins_in_the_middle_of_a_plan_is_planned_from_then_on(self, team):
+        team.join("dan", at=ahead(3))
+        asking = ChooseK({**dict.fromkeys(NAMES, 1.0), "dan": 1.0}, 2)
+        plan = team.plans.publish([needs(day, asking) for day in (2, 3, 4)])
+        early, late, _ = plan.dates
+        assert "dan" not in whose(early.turns)
+        assert early.left_out == {"dan": f"joins on {day_in_words(instant(ahead(3)))}"}
+        assert "dan" in whose(late.turns)
+        assert late.left_out == {}
+        assert team.verify().problems == ()
+        team.hold("ana", at=ahead(1))
+        team.plans.redecide(needs=[needs(day, asking) for day in (2, 3, 4)], accept=True)
+        turns = team.plans.turns()
+        assert [turn.agent for turn in turns if turn.at < instant(ahead(3))] == ["ben", "cem"]
+        assert team.verify().problems == ()
 
     def test_items_have_a_turn_each_and_amounts_one(self, team):
         items = Assign({"ana": {"night": 9.0, "evening": 4.0}, "ben": {"night": 9.0}}, capacity=2)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 from tyro.conf import arg
 from tyro.constructors import PrimitiveConstructorSpec
+
+from bygones._csv import has_decimal_comma
 
 
 def optional(help_text: str, metavar: str | None = None) -> object:
@@ -31,23 +34,37 @@ def ledger_and_names(target: str, names: Sequence[str]) -> tuple[str, tuple[str,
 
 
 def _number(words: list[str]) -> float:
+    return number_of(words[0], "expected a number")
+
+
+def number_of(text: str, accepted: str) -> float:
+    """A number with a decimal point or comma; raises ValueError that begins with what is accepted."""
+    if re.fullmatch(r"[+-]?[1-9]\d{0,2}(,\d{3})+", text.strip()):
+        raise ValueError(f"{accepted}, got {text!r}, which may mean thousands: write it with a point or without commas")
     try:
-        return float(words[0])
+        return float(text.strip().replace(",", ".") if has_decimal_comma(text) else text)
     except ValueError:
-        raise ValueError(f"expected a number, got {words[0]!r}") from None
+        raise ValueError(f"{accepted}, got {text!r}") from None
 
 
-Number = Annotated[
-    float | None,
-    PrimitiveConstructorSpec(
+def _number_type(default: str) -> PrimitiveConstructorSpec[float]:
+    return PrimitiveConstructorSpec(
         nargs=1,
         metavar="NUMBER",
         instance_from_str=_number,
         is_instance=lambda value: value is None or isinstance(value, float),
-        str_from_instance=lambda value: ["not given" if value is None else str(value)],
-    ),
+        str_from_instance=lambda value: [default if value is None else str(value)],
+    )
+
+
+Number = Annotated[
+    float | None,
+    _number_type("not given"),
 ]
 """A number that may be left out."""
+
+Amount = Annotated[float, _number_type("")]
+"""A number, with a decimal point or comma."""
 
 
 def one_of(choices: tuple[str, ...]) -> PrimitiveConstructorSpec[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -45,12 +46,13 @@ def import_(
         bygones ledger import team.db history.csv --dry-run
         bygones ledger import team.db history.csv
     """
-    from bygones.ledger.exchange import read_entries
+    from bygones.ledger.exchange import ignored_columns, read_entries
 
     entries = read_entries(history, agent, time, amount)
     with open_ledger(target, recording.author) as ledger:
         is_repeated = recording.key is not None and bool(ledger.with_key(recording.key))
-        preview = ledger.preview(entries, join=join or is_repeated)
+        ignored = ignored_columns(history, *filter(None, (agent, time, amount)))
+        preview = replace(ledger.preview(entries, join=join or is_repeated), ignored=tuple(ignored))
         if dry_run:
             if not is_repeated:
                 ledger.record_all(entries, join=join, distinct=True, keep=False)  # refused as the import would be
@@ -75,7 +77,7 @@ def import_(
             (f"event {first}", "it") if len(new) == 1 else (f"{len(new):,} events, {first} to {last}", "them")
         )
         undo = f"To take {them} back: bygones ledger undo-import {target} {first}"
-        sentences = [f"Recorded {numbers}.", *filter(None, [preview.repetition()]), undo]
+        sentences = [f"Recorded {numbers}.", *preview.notes(), undo]
     data = {"recorded": len(new), "put_back": put_back, "first": first, "last": last}
     print_recorded(data, recording.json, *sentences)
 

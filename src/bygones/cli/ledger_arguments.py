@@ -136,8 +136,11 @@ def has_come(event: Event) -> bool:
     return event.time <= event.recorded
 
 
-def from_when(event: Event, zone: str) -> str:
-    """The time from which an event counts, if it lies ahead."""
-    from bygones.ledger.model.times import named
+def when_ahead(event: Event, zone: str) -> str:
+    """The time from which an event counts, if it lies ahead: ` on 1 March 2026`, and the time if not midnight."""
+    from bygones.ledger.model.times import day_in_words, shown
 
-    return "" if has_come(event) else f" from {named(event.time, zone)} on"
+    if has_come(event):
+        return ""
+    clock = shown(event.time, zone)[-5:]
+    return f" on {day_in_words(event.time, zone)}{'' if clock == '00:00' else f' at {clock} {zone}'}"

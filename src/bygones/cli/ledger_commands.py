@@ -23,7 +23,7 @@ from bygones.cli.allocation_commands import (
     Whole,
     WhyNot,
 )
-from bygones.cli.arguments import Json, optional
+from bygones.cli.arguments import Json, number_of, optional
 from bygones.cli.console import answering, json_text, print_paths, say
 from bygones.cli.ledger_arguments import (
     At,
@@ -32,9 +32,10 @@ from bygones.cli.ledger_arguments import (
     Recording,
     RecordingAt,
     Target,
-    from_when,
+    has_come,
     open_ledger,
     print_answer,
+    when_ahead,
 )
 from bygones.cli.pictures import save_beside
 
@@ -102,7 +103,7 @@ def new(
     from bygones.ledger import Ledger, Rules
 
     if half_life is not None and not memory.strip().startswith("discounted"):
-        raise ValueError(f"half_life has no effect with {memory}: leave out one of the two")
+        raise ValueError(f"--half-life has no effect with --memory {memory}: leave out one of the two")
     rules = Rules(
         half_life or "30d", welfare, newcomers, hold_stops_clock, kind=kind, rule=rule, reports=reports,
         time_zone=time_zone, memory=memory, cap=_parse_cap(cap), thing=thing or "", unit=unit or "",
@@ -183,7 +184,9 @@ def rules(
             changes["cap"] = _parse_cap(cap)
         if changes:
             event = ledger.change_rules(**recording.details, **changes)
-            recording.print_events([event], f"Rules changed{from_when(event, ledger.zone())}.")
+            recording.print_events(
+                [event], f"Rules {'changed' if has_come(event) else 'change'}{when_ahead(event, ledger.zone())}."
+            )
             return
         in_force, ahead, zone = ledger.rules(recording.at), ledger.rule_changes_after(recording.at), ledger.zone()
     data = {**in_force.to_dict(), "ahead": [{"at": iso(change.time), **change.settings} for change in ahead]}
@@ -443,10 +446,7 @@ def _parse_half_life(text: str) -> tuple[str, str | None]:
 
 def _parse_entitlement(text: str) -> tuple[str, float]:
     name, _, number = text.rpartition("=")
-    try:
-        weight = float(number)
-    except ValueError:
-        raise ValueError(f"entitlement must be AGENT=NUMBER, got {text!r}") from None
+    weight = number_of(number, f"entitlement must be AGENT=NUMBER, such as dana=0.5, got {text!r}: expected a number")
     return check_text("the agent of an entitlement", name), weight
 
 

@@ -9,14 +9,20 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from bygones._text import amount
-from bygones.cli.arguments import Json, Number, optional
+from bygones.cli.arguments import Json, Number, number_of, optional
 from bygones.cli.console import print_document, print_json, read_matrix
-from bygones.document.document import Column, Document, Table
+from bygones.document.document import Block, Column, Document, Table
 
 
 def decay(
     gamma: Annotated[Number, optional("Discount factor γ per step, from 0 to 1.")] = None,
-    half_life: Annotated[Number, optional("Half-life: steps until a past utility counts half.")] = None,
+    half_life: Annotated[
+        str | None,
+        optional(
+            "Half-life: steps until a past utility counts half. In 30d a step is a day, in 12h an hour.",
+            "STEPS",
+        ),
+    ] = None,
     tenth_life: Annotated[Number, optional("Tenth-life: steps until a past utility counts a tenth.")] = None,
     window: Annotated[Number, optional("Effective window: the total weight of the past, in steps.")] = None,
     last: Annotated[Number, optional("Number of recent steps with --share of the total weight.")] = None,
@@ -33,14 +39,14 @@ def decay(
 
     For example:
         bygones decay --half-life 7
+        bygones decay --half-life 30d
         bygones decay --last 30 --share 0.95
         bygones decay --gamma 0.99 --horizon 1000 --u-max 2
     """
     from bygones import decay as d
 
-    numbers = d.equivalents(
-        gamma=gamma, half_life=half_life, tenth_life=tenth_life, window=window, last=last, share=share
-    )
+    steps, step = (None, "") if half_life is None else _steps(half_life)
+    numbers = d.equivalents(gamma=gamma, half_life=steps, tenth_life=tenth_life, window=window, last=last, share=share)
     numbers["additive_bound"] = d.additive_bound(u_max, numbers["gamma"], horizon)
     numbers["averaged_bound"] = d.averaged_bound(u_max)
     numbers["responsiveness"] = d.responsiveness(numbers["gamma"], horizon)
@@ -61,7 +67,21 @@ def decay(
     else:
         rows = [[name, amount(float(value), digits=6), meaning[name]] for name, value in numbers.items()]
         columns: list[Column | str] = ["quantity", "value", Column("meaning", folds=True)]
-        print_document(Document("One decay in every unit", [Table("", columns, rows)], "Decay"))
+        blocks: list[Block] = [Table("", columns, rows), *([f"A step is one {step}."] if step else [])]
+        print_document(Document("One decay in every unit", blocks, "Decay"))
+
+
+def _steps(half_life: str) -> tuple[float, str]:
+    """A half-life in steps, and which unit of time a step is; empty if it has no unit."""
+    from bygones.ledger.model.times import duration, in_words
+
+    accepted = "half_life must be a number of steps, or a time such as 30d or 12h"
+    try:
+        duration(half_life)
+    except ValueError:
+        return number_of(half_life, accepted), ""
+    number, _, unit = in_words(half_life).partition(" ")
+    return float(number), unit.removesuffix("s")
 
 
 def stability(

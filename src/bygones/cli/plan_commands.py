@@ -98,7 +98,7 @@ def planned(
     with open_ledger(target) as ledger:
         turns, zone, name = ledger.plans.turns(from_, until), ledger.zone(), Path(ledger.name).stem
         known = ledger.standing().names if agent is not None else ()
-    if agent is not None and agent not in known:
+    if agent is not None and agent not in {*known, *(turn.agent for turn in turns)}:
         raise unknown_agent(agent, known)
     turns = [turn for turn in turns if agent in (None, turn.agent)]
     if out is not None:
@@ -138,13 +138,18 @@ def replan(
     with recording.open(target) as ledger:
         zone = ledger.zone()
         dates = list(dict.fromkeys(iso(turn.at) for turn in ledger.plans.turns(from_)))
+        decided, in_force = ledger.plans.uncovered(), ledger.rules()
         needs = (
             [] if table is None or not dates else read_dates(table, zone, [] if has_dates(read_rows(table)) else dates)
         )
         source = "" if table is None else table.read_bytes().hex()
         changes = ledger.plans.redecide(from_, needs=needs, source=source, accept=accept, **recording.details)
-    data = {"recorded": accept, "dates": [change.to_dict() for change in changes]}
-    document = replanned_document(changes, zone, recorded=accept)
+    data = {
+        "recorded": accept,
+        "dates": [change.to_dict() for change in changes],
+        "decided": [turn.to_dict() for turn in decided],
+    }
+    document = replanned_document(changes, in_force, zone, recorded=accept, is_planned=bool(dates), decided=decided)
     print_answer(document, data, recording.json, recorded=accept and bool(changes))
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from bygones.cli.arguments import ledger_and_names, optional
+from bygones.cli.arguments import Amount, Number, ledger_and_names, optional
 from bygones.cli.ledger_arguments import (
     Agent,
     Recorded,
@@ -14,8 +14,8 @@ from bygones.cli.ledger_arguments import (
     Recording,
     RecordingAt,
     Target,
-    from_when,
     has_come,
+    when_ahead,
 )
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def join(
         arg(metavar="AGENT…", help="The names of the agents; all start with the same amount.", help_behavior_hint=""),
     ],
     entitlement: Annotated[
-        float | None,
+        Number,
         optional("Entitlement relative to the others' (default: 1); 0 is exempt, for burdens only.", "NUMBER"),
     ] = None,
     start: Annotated[
@@ -93,7 +93,7 @@ def record(
     target: Target,
     agent: Agent,
     amount: Annotated[
-        Positional[float], arg(metavar="AMOUNT", help="The amount received or, in a ledger of burdens, worked.")
+        Positional[Amount], arg(metavar="AMOUNT", help="The amount received or, in a ledger of burdens, worked.")
     ],
     recording: RecordedAt = RecordingAt(),
 ) -> None:
@@ -114,7 +114,7 @@ def offset(
     target: Target,
     agent: Agent,
     amount: Annotated[
-        Positional[float], arg(metavar="AMOUNT", help="The amount to add; a negative amount is subtracted.")
+        Positional[Amount], arg(metavar="AMOUNT", help="The amount to add; a negative amount is subtracted.")
     ],
     recording: RecordedAt = RecordingAt(),
 ) -> None:
@@ -133,7 +133,7 @@ def offset(
 def correct(
     target: Target,
     event: Annotated[Positional[int], arg(metavar="EVENT", help="The number of the event that was wrong.")],
-    amount: Annotated[Positional[float], arg(metavar="AMOUNT", help="The right amount; 0 if it never happened.")],
+    amount: Annotated[Positional[Amount], arg(metavar="AMOUNT", help="The right amount; 0 if it never happened.")],
     recording: Recorded = Recording(),
 ) -> None:
     """Correct the amount of an event with a further event; the event itself stays.
@@ -141,17 +141,23 @@ def correct(
     For example:
         bygones ledger correct team.db 12 6
     """
+    from bygones.ledger.model.times import as_datetime, day_in_words
+
     with recording.open(target) as ledger:
-        correction = ledger.correct(event, amount, **recording.details)
-    recording.print_events([correction], f"Event {correction.seq} corrects event {event} by {correction.amount:+.6g}.")
+        correction, zone = ledger.correct(event, amount, **recording.details), ledger.zone()
+        with_unit = ledger.rules(as_datetime(correction.time)).handed_out.with_unit
+    right, wrong = (with_unit(f"{size:.6g}") for size in (amount, amount - (correction.amount or 0.0)))
+    what = f"{correction.agent}, {day_in_words(correction.time, zone)}: {right} instead of {wrong}"
+    recording.print_events([correction], f"Event {correction.seq} corrects event {event}: {what}.")
 
 
 def _take_part(kind: Literal["leave", "hold", "resume"], target: str, agent: str, recording: RecordingAt) -> None:
     """Records that an agent leaves, goes on hold or resumes, and prints it."""
     with recording.open(target) as ledger:
         event, zone = getattr(ledger, kind)(agent, **recording.details), ledger.zone()
-    does = {"leave": "left" if has_come(event) else "leaves", "hold": "is on hold", "resume": "takes part again"}[kind]
-    recording.print_events([event], f"{agent} {does}{from_when(event, zone)}.")
+    now = {"leave": "left", "hold": "is on hold", "resume": "takes part again"}
+    ahead = {"leave": "leaves", "hold": "goes on hold", "resume": "takes part again"}
+    recording.print_events([event], f"{agent} {(now if has_come(event) else ahead)[kind]}{when_ahead(event, zone)}.")
 
 
 def _joined(ledger: Ledger, event: Event) -> str:
@@ -160,8 +166,8 @@ def _joined(ledger: Ledger, event: Event) -> str:
 
     then, zone = as_datetime(event.time), ledger.zone()
     if "start" in (event.details or {}):
-        return f"{event.agent} joins{from_when(event, zone)}. Their starting amount is computed then."
-    joined = "joined" if has_come(event) else f"joins{from_when(event, zone)}"
+        return f"{event.agent} joins{when_ahead(event, zone)}. Their starting amount is computed then."
+    joined = "joined" if has_come(event) else f"joins{when_ahead(event, zone)}"
     rules = ledger.rules(then)
     with_unit, word = rules.handed_out.with_unit, words(rules.kind)
     holding = f"{word.recent} of" if rules.kind == "burden" else f"a {word.recent} of"

@@ -25,8 +25,9 @@ def void(
         bygones ledger void team.db 12 --note "wrong year"
     """
     with recording.open(target) as ledger:
-        entry, voided, zone = ledger.void(event, **recording.details), ledger.event(event), ledger.zone()
-    restored = f", and event {voided.refers} counts again" if voided.kind == "void" else ""
+        entry, account, zone = ledger.void(event, **recording.details), ledger.account(event), ledger.zone()
+    voided = account.event
+    restored = f", and event {voided.refers} counts again" if voided.kind == "void" else account.in_brackets()
     sentences = [f"Event {entry.seq}: event {event} is void{restored}."]
     if voided.kind in ("planned", "plan") and voided.time > entry.recorded:
         sentences.append(_vacant(target, voided, zone))
@@ -55,9 +56,10 @@ def redecide(
 
     with recording.open(target) as ledger:
         redecisions, zone = ledger.redecide(from_, to, accept=accept, **recording.details), ledger.zone()
+        in_force = ledger.rules()
     data = {"recorded": accept, "decisions": [each.to_dict() for each in redecisions]}
     is_recorded = accept and any(each.in_period for each in redecisions)
-    print_answer(differences(redecisions, zone, recorded=accept), data, recording.json, recorded=is_recorded)
+    print_answer(differences(redecisions, in_force, zone, recorded=accept), data, recording.json, recorded=is_recorded)
 
 
 def _vacant(target: str, planned: Event, zone: str) -> str:

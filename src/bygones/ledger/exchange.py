@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TextIO
 from zoneinfo import ZoneInfo
 
-from bygones._csv import number, read, shield
+from bygones._csv import number, read, separator, shield
 from bygones._parts import needed_by
 from bygones._text import check_text
 from bygones.ledger.model.events import Entry, Event, details_text
@@ -59,6 +59,16 @@ def read_entries(path: Path, agent: str = "agent", time: str = "time", amount: s
             )
         )
     return entries
+
+
+def ignored_columns(path: Path, *used: str) -> list[str]:
+    """The columns of a history that `read_entries` does not read, given the names of those that it was told to read."""
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        header = file.readline()
+        file.seek(0)
+        names = [name.strip() for name in next(csv.reader(file, delimiter=separator(header)), [])]
+    amounts = {"amount", "utility"} if len(used) < 3 else set[str]()
+    return [name for name in names if name and name not in {*used, *amounts, "note", "key", "kind"}]
 
 
 def _amount_column(path: Path, row: dict[str, str]) -> str:

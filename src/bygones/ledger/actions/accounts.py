@@ -14,10 +14,11 @@ from bygones.kinds import words
 from bygones.ledger.actions.explanations import BEYOND, LaterChange, changes_since, made_again
 from bygones.ledger.actions.remade import Told, told
 from bygones.ledger.model.draws import check_draw
-from bygones.ledger.model.events import DECISIONS, RECEIVED, Event, is_counted
+from bygones.ledger.model.events import AMOUNTS, DECISIONS, RECEIVED, Event, is_counted
+from bygones.ledger.model.fold import START
 from bygones.ledger.model.rules import Rules
 from bygones.ledger.model.settings import settings_in_words
-from bygones.ledger.model.times import named
+from bygones.ledger.model.times import day_in_words, named
 from bygones.ledger.storage import draw_table, revisions, rows
 
 _VERBS = {"leave": "leaves", "hold": "goes on hold", "resume": "takes part again"}
@@ -59,19 +60,23 @@ class DecisionAccount(NamedTuple):
             yield f"Draws were made with the seed {seed}{of}, to which no earlier event had committed."
             return
         published, is_kept = (committing.details or {})["draw"], check_draw(self.first, committing)
-        verdict = "and it is" if is_kept else "BUT IT IS NOT"
         if "chain" in published and "number" in drawn:
-            steps = counted(drawn["number"] - published.get("before", 0), "time")
+            steps = drawn["number"] - published.get("before", 0)
             yield f"Draw {drawn['number']} was made with the seed {seed}{of}."
             yield "An agent's lot is the SHA-256 of the seed, the day of a plan and the name."
-            yield (
-                f"Event {committing.seq} had committed to it: hashed {steps} with SHA-256 it must be "
-                f"{published['chain']}, {verdict}."
-            )
+            yield _commitment(committing.seq, published["chain"], steps, is_kept)
             return
         yield f"Draws were made with the seed {seed}{of}."
-        yield f"Event {committing.seq} had committed to it: its SHA-256 must be {published['next']}, {verdict}."
+        yield _commitment(committing.seq, published["next"], 1, is_kept)
         yield f"To check it yourself: printf %s {seed} | sha256sum"
+
+
+def _commitment(seq: int, published: str, steps: int, is_kept: bool) -> str:
+    """Whether the hash of a seed is the one that an event published."""
+    hashed = "Its SHA-256" if steps == 1 else f"Hashed {counted(steps, 'time')} with SHA-256, it"
+    if is_kept:
+        return f"{hashed} is {published}, as published in event {seq}."
+    return f"{hashed} IS NOT {published}, which was published in event {seq}."
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,8 @@ class EventAccount(Answer):
             blocks.append(f"It makes event {event.refers} void.")
         if self.void_since is not None:
             blocks.append(f"Void since event {self.void_since}: it counts as if it had not been recorded.")
+        if START in (event.details or {}) and not self.changes:
+            blocks.append("The starting amount is computed at that time.")
         if event.note:
             blocks.append(f"Note: {event.note}")
         if event.kind == "rules":
@@ -119,7 +126,8 @@ class EventAccount(Answer):
             case "received":
                 what = f"{event.agent} {received}{size}"
             case "join":
-                what = f"{event.agent} joins, starting with{size}," if size else f"{event.agent} joins"
+                starts = size and START not in (event.details or {})
+                what = f"{event.agent} joins, starting with{size}," if starts else f"{event.agent} joins"
             case kind:
                 what = f"{event.agent} {_VERBS[kind]}" if kind in _VERBS else f"{event.agent}, {kind}{size}"
         when = f"at {named(event.time, self.zone)}, recorded at {named(event.recorded, self.zone)}"
@@ -127,6 +135,18 @@ class EventAccount(Answer):
             f"Event {event.seq}: {what if event.agent is not None else f'{event.kind}{size}'} {when}"
             f"{f' by {event.author}' if event.author else ''}"
         )
+
+    def in_brackets(self) -> str:
+        """What the event was, to follow its number: ` (Ana, 8 h on 1 March 2026)`; empty if there is little to name."""
+        event, when = self.event, day_in_words(self.event.time, self.zone)
+        if event.kind in DECISIONS and self.decision is not None:
+            gets = "; ".join(f"{agent}: {what}" for agent, what in self.decision.told.gets.items()) or "nobody"
+            return f" ({gets} on {when})"
+        if event.agent is None:
+            return ""
+        if event.kind in AMOUNTS and event.amount:
+            return f" ({event.agent}, {self.rules.handed_out.with_unit(amount(event.amount, 6))} on {when})"
+        return f" ({event.agent}, {event.kind} on {when})"
 
     def why_not(self, agent: str) -> str:
         """Why an agent was not chosen in the decision."""

@@ -32,6 +32,10 @@ BEYOND = (
 )
 
 
+SWAPPED = "swapped, was event"
+"""The remark on a turn that was swapped, before the number of the turn, if nobody made another."""
+
+
 class Contribution(NamedTuple):
     """The part of one event that still counts: `counts`, its `amount` times its `weight` by now."""
 
@@ -159,7 +163,8 @@ class LaterChange(NamedTuple):
                     return f"{given} was made void later by event {event.seq}{why}."
                 return f"Made void later by event {event.seq}{why}."
             if event.kind in RECEIVED:
-                return f"Taken over later by {event.agent}, event {event.seq}{why}."
+                why = "" if event.note.startswith(SWAPPED) else why
+                return f"Swapped later: {event.agent} takes it (event {event.seq}){why}."
             about = "" if event.agent is None else f" of {event.agent}"
             return f"Changed later by event {event.seq}: {event.kind}{about}{why}."
         what = f"what {who} {received}" if self.changed.kind in RECEIVED else f"the amount of {who}"

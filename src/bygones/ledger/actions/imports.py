@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from bygones._names import groups_alike, quoted
-from bygones._text import capitalized, check_text, counted, listed
+from bygones._text import capitalized, check_text, counted, listed, plural
 from bygones.document.document import Answer, Block, Cell, Column, Document, Table
 from bygones.ledger.actions.records import amounts, check_distinct, correct_all, name_of
 from bygones.ledger.model.events import Entry, Event, load_details
@@ -19,6 +20,9 @@ from bygones.ledger.model.times import day, iso
 from bygones.ledger.storage import derived, dialects, keys, revisions, rows, schema
 from bygones.ledger.storage.revisions import in_effect
 from bygones.ledger.storage.transaction import Transaction
+
+UNUSUAL = 5
+"""An amount of more than this many times the median looks like a mistake."""
 
 SHOWN = 5
 """The most names, rows and imports that a sentence names."""
@@ -55,6 +59,9 @@ class Preview(Answer):
         near: groups of names that are nearly the same, each with a new agent.
         zone: the time zone in which days begin.
         where: where each of the repeated rows was read, if that is known.
+        unusual: the amounts far above the others, each with where it was read.
+        median: the median of all amounts.
+        ignored: the columns of the table that are not read.
     """
 
     shares: tuple[Share, ...]
@@ -63,6 +70,9 @@ class Preview(Answer):
     near: tuple[tuple[str, ...], ...]
     zone: str
     where: tuple[str, ...] = ()
+    unusual: tuple[tuple[str, float], ...] = ()
+    median: float = 0.0
+    ignored: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -90,10 +100,10 @@ class Preview(Answer):
             ]
             for share in self.shares
         ]
-        warnings = [self.repetition(), *(f"{capitalized(warning)}." for warning in self.warnings())]
+        warnings = [*self.notes(), *(f"{capitalized(warning)}." for warning in self.warnings())]
         blocks: list[Block] = [
             Table("", columns, rows).without_empty(),
-            *filter(None, warnings),
+            *warnings,
             "Nothing was recorded.",
         ]
         rows_of = f"{counted(self.rows, 'row')} of {counted(len(self.shares), 'agent')}"
@@ -121,6 +131,16 @@ class Preview(Answer):
         ]
         return f"The table repeats the agent, time and amount of an earlier row in {listed(which, SHOWN)}."
 
+    def notes(self) -> list[str]:
+        """What may be a mistake but is recorded all the same, in sentences."""
+        notes = [self.repetition()]
+        if self.unusual:
+            amounts = listed([f"{size:g} in {where}" for where, size in self.unusual], SHOWN)
+            notes.append(f"More than {UNUSUAL} times the median of {self.median:g}: {amounts}.")
+        if self.ignored:
+            notes.append(f"Ignored {plural('column', len(self.ignored))}: {', '.join(self.ignored)}.")
+        return list(filter(None, notes))
+
     def check(self, *, again: bool = False, distinct: bool = False) -> None:
         """Refuses likely mistakes, unless the caller insists."""
         if self.there and not again:
@@ -142,6 +162,8 @@ class Preview(Answer):
             "already_there": len(self.there),
             "repeated": len(self.repeated),
             "near_names": [list(group) for group in self.near],
+            "unusual": [{"where": where, "amount": size} for where, size in self.unusual],
+            "ignored_columns": list(self.ignored),
         }
 
 
@@ -175,7 +197,14 @@ def preview(connection: sa.Connection, book: RuleBook, entries: Sequence[Entry],
             repeated.append(row)
         seen.add(each)
     where = tuple(entries[row].where for row in repeated)
-    return Preview(tuple(shares), tuple(there), tuple(repeated), near, book.zone, where)
+    sizes = [float(entry.amount) for entry in entries]
+    median = statistics.median([size for size in sizes if size] or [0.0])
+    unusual = [
+        (entry.where.rpartition(", ")[2] or f"row {row + 1}", size)
+        for row, (entry, size) in enumerate(zip(entries, sizes, strict=True))
+        if size > UNUSUAL * median
+    ]
+    return Preview(tuple(shares), tuple(there), tuple(repeated), near, book.zone, where, tuple(unusual), median)
 
 
 def record(

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
-from bygones._text import check_text, counted
+from bygones._text import amount, check_text, counted
 from bygones.allocation.problem_contract import Given, Problem
 from bygones.allocation.problems import Assign, ChooseK, Divide, problem_from
-from bygones.document.document import Column, Document, Table
+from bygones.document.document import Block, Column, Document, Table
 from bygones.ledger.actions import records
 from bygones.ledger.actions.decisions import Proposal, fill, possible
+from bygones.ledger.actions.explanations import SWAPPED
 from bygones.ledger.model.events import RECEIVED, Entry, Event, load_details
-from bygones.ledger.model.participation import PRESENT
-from bygones.ledger.model.times import as_datetime, iso
+from bygones.ledger.model.participation import PRESENT, status
+from bygones.ledger.model.participation import read as read_participation
+from bygones.ledger.model.rules import RuleBook, Rules
+from bygones.ledger.model.times import as_datetime, day_in_words, instant, iso
 from bygones.ledger.plans.date_needs import DateNeeds
 from bygones.ledger.plans.planned_dates import (
     PlannedTurn,
@@ -27,6 +32,7 @@ from bygones.ledger.plans.planned_dates import (
     turns_in_words,
     turns_of,
     turns_of_decision,
+    without_later_joiners,
 )
 from bygones.ledger.storage import derived, draw_table, keys, revisions, rows, schema, timeline
 from bygones.ledger.storage.revisions import in_effect
@@ -69,10 +75,79 @@ class Replanned(NamedTuple):
         }  # fmt: skip
 
 
-def replanned_document(dates: Sequence[Replanned], zone: str, *, recorded: bool) -> Document:
-    """The dates that change, and why."""
+class Uncovered(NamedTuple):
+    """A turn that was decided, not planned, for an agent who cannot take it any more.
+
+    Attributes:
+        decision: the event of the decision.
+        at: its instant.
+        agent: whose turn it is.
+        amount: its utility, as corrected.
+        status: `on hold` or `away`.
+    """
+
+    decision: int
+    at: int
+    agent: str
+    amount: float
+    status: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The turn, of the types that JSON has."""
+        return self._asdict() | {"at": iso(self.at)}
+
+
+def uncovered(connection: sa.Connection, book: RuleBook, now: int) -> list[Uncovered]:
+    """What was decided today for agents who are on hold or away by the end of the day."""
+    today = as_datetime(now).astimezone(ZoneInfo(book.zone)).replace(hour=0, minute=0, second=0, microsecond=0)
+    start, end = instant(today), instant(today + timedelta(days=1))
+    table, names, decisions = schema.events, schema.agents, schema.events.alias("decisions")
+    query = (
+        sa.select(table.c.seq, table.c.amount, table.c.time, decisions.c.seq.label("decision"), names.c.name)
+        .add_columns(names.c.participation)
+        .join_from(table, names, table.c.agent == names.c.id)
+        .join(decisions, decisions.c.seq == table.c.refers)
+        .where(table.c.kind == "received", decisions.c.kind == "decision", in_effect())
+        .where(table.c.time >= start, table.c.time < end)
+    )
+    turns = connection.execute(query.order_by(table.c.seq)).all()
+    counts = revisions.amounts_of(connection, [turn.seq for turn in turns])
+    states = [status(read_participation(turn.participation), end - 1) for turn in turns]
+    return [
+        Uncovered(turn.decision, turn.time, turn.name, counts.get(turn.seq, turn.amount), state)
+        for turn, state in zip(turns, states, strict=True)
+        if state != PRESENT and counts.get(turn.seq, turn.amount)
+    ]
+
+
+def replanned_document(
+    dates: Sequence[Replanned],
+    rules: Rules,
+    zone: str,
+    *,
+    recorded: bool,
+    is_planned: bool = True,
+    decided: Sequence[Uncovered] = (),
+) -> Document:
+    """The dates that change, and why.
+
+    Args:
+        dates: the dates that change.
+        rules: the rules, for the unit of amounts.
+        zone: the time zone in which times are shown.
+        recorded: whether the changes were recorded.
+        is_planned: whether anything is planned.
+        decided: turns that nobody covers and that no plan can change.
+    """
+    open_turns: list[Block] = [
+        f"{turn.agent} is {turn.status}, and has {rules.handed_out.with_unit(amount(turn.amount, 4))} by the decision "
+        f"of {day_in_words(turn.at, zone)} (event {turn.decision}). A decision is not planned again: make event "
+        f"{turn.decision} void and decide again."
+        for turn in decided
+    ]
     if not dates:
-        return Document("Everyone can take their planned turns: nothing changes.", label="Plan")
+        unchanged = "Everyone can take their planned turns: nothing changes."
+        return Document(unchanged if is_planned else "Nothing is planned.", open_turns, label="Plan")
     columns = [
         Column("date"), Column("was", folds=True), Column("now" if recorded else "would be", folds=True),
         Column("because", folds=True),
@@ -89,7 +164,7 @@ def replanned_document(dates: Sequence[Replanned], zone: str, *, recorded: bool)
     changed = counted(sum(date.changed for date in dates), "turn")
     headline = f"{changed} reassigned on {counted(len(dates), 'date')} (times in {zone})"
     closing = "Recorded." if recorded else "Nothing was recorded: add --accept to record this."
-    return Document(headline, [Table("", columns, rows), closing], "Plan")
+    return Document(headline, [Table("", columns, rows), *open_turns, closing], "Plan")
 
 
 def replan(
@@ -107,6 +182,9 @@ def replan(
         turns = [turn for turn in of_date if turn.plan == plan.seq and turn.at > tx.recorded]
         details = load_details(plan.details)
         now = (needs or {}).get(int(plan.time))
+        if now is not None:
+            participation = rows.participation_of(tx.connection, now.request.agent_names)
+            now, _ = without_later_joiners(now, participation, tx.book.zone)
         request = _asked(problem_from(details["request"]), now)
         why = {turn.seq: _cannot(turn, now) for turn in turns}
         if not any(why.values()) or request is None:
@@ -212,7 +290,7 @@ def swap(tx: Transaction, first: int, second: int, note: str = "") -> list[Event
         records.void(tx, row.seq, note, swapping=True)
     taken: list[Event] = []
     for row, given in zip((one, other), terms, strict=True):
-        note_of = check_text("note", note or f"swapped, was event {row.seq}")
+        note_of = check_text("note", note or f"{SWAPPED} {row.seq}")
         entry = Entry(given.agent, given.utility, as_datetime(row.time), note_of)
         details = {"swapped": [one.seq, other.seq], **(turn_details(given) or {})}
         taken += records.amounts(tx, row.kind, [entry], refers=row.refers, details=[details])

@@ -8,7 +8,7 @@ from then on it counts as received, without any command.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,11 +23,11 @@ from bygones.ledger.actions.decisions import Proposal, possible, proposal
 from bygones.ledger.model import fold
 from bygones.ledger.model.events import Entry, Event, load_details
 from bygones.ledger.model.fold import Facts
-from bygones.ledger.model.participation import PRESENT, status
+from bygones.ledger.model.participation import PRESENT, Participation, status
 from bygones.ledger.model.participation import read as read_participation
 from bygones.ledger.model.rules import RuleBook, Rules
 from bygones.ledger.model.standing import Standing, standing_of
-from bygones.ledger.model.times import as_datetime, day, iso, shown
+from bygones.ledger.model.times import as_datetime, day, day_in_words, iso, shown
 from bygones.ledger.plans.date_needs import DateNeeds
 from bygones.ledger.storage import derived, draw_table, rows, schema, timeline
 from bygones.ledger.storage.revisions import corrects, in_effect
@@ -199,6 +199,7 @@ def draft(
     before = timeline.standing(connection, book, now)
     known = timeline.known_at(connection, book, wanted[0].at)
     row_of = {name: row for row, name in enumerate(known.agents.names)}
+    participation = dict(zip(known.agents.names, known.agents.participation, strict=True))
     reached, dates = wanted[0].at, list[PlannedDate]()
     for needs in wanted:
         changes = book.memory_changes_after(wanted[0].at)
@@ -210,18 +211,31 @@ def draft(
         known = timeline.advance(connection, known, reached, needs.at)
         reached = needs.at
         stood = standing_of(book, known.agents, needs.at)
+        needs, joining = without_later_joiners(needs, participation, book.zone)
         request, left_out = possible(needs.request, stood)
         drawn = draw_table.draw_for_date(connection, needs.at, book.zone)
         try:
             decision = proposal(connection, stood, request, int(head.head), drawn)
         except ValueError as error:
             raise ValueError(f"{book.named(needs.at)}: {error}") from None
-        left_out |= dict.fromkeys(needs.unavailable, "not available")
+        left_out |= joining | dict.fromkeys(needs.unavailable, "not available")
         dates.append(PlannedDate(needs, decision, left_out))
         who, amounts = [row_of[each.agent] for each in decision.given], [each.utility for each in decision.given]
         new = Facts.amounts(who, reached, amounts, is_received=True)
         known = known._replace(agents=fold.add(known.agents, book, new))
     return Plan(tuple(dates), before, standing_of(book, known.agents, reached))
+
+
+def without_later_joiners(
+    needs: DateNeeds, participation: Mapping[str, Participation], zone: str
+) -> tuple[DateNeeds, dict[str, str]]:
+    """The needs of a date without those who join after it, and when each of them joins."""
+    asking = needs.request.agent_names
+    joins = {name: participation[name][0][0] for name in asking if name in participation}
+    later = {name: f"joins on {day_in_words(at, zone)}" for name, at in joins.items() if at > needs.at}
+    if not later:
+        return needs, later
+    return needs._replace(request=needs.request.among([name for name in asking if name not in later])), later
 
 
 def publish(tx: Transaction, plan: Plan, note: str = "") -> None:

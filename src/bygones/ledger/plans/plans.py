@@ -11,7 +11,7 @@ from bygones.ledger.model.events import RECEIVED, Event
 from bygones.ledger.model.times import When
 from bygones.ledger.plans import plan_changes, planned_dates
 from bygones.ledger.plans.date_needs import DateNeeds
-from bygones.ledger.plans.plan_changes import Replanned
+from bygones.ledger.plans.plan_changes import Replanned, Uncovered
 from bygones.ledger.plans.planned_dates import Plan, PlannedTurn
 from bygones.ledger.storage import keys, rows, schema
 from bygones.ledger.storage.transaction import Recorder, Transaction
@@ -54,6 +54,12 @@ class Plans:
             book = rows.load_book(connection.execute(sa.select(schema.ledger.c.rules)).scalar_one())
             first = rows.clock(connection) if start is None else book.instant(start, "from")
             return planned_dates.planned(connection, book, first, None if end is None else book.instant(end, "until"))
+
+    def uncovered(self) -> list[Uncovered]:
+        """What was decided today, rather than planned, for agents who are now on hold or away."""
+        with self._recorder.store.reading() as connection:
+            book = rows.load_book(connection.execute(sa.select(schema.ledger.c.rules)).scalar_one())
+            return plan_changes.uncovered(connection, book, rows.clock(connection))
 
     def redecide(
         self,

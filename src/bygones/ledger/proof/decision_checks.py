@@ -141,6 +141,7 @@ class _Past:
         book = rows.load_changes(self._connection, head)
         time = max(event.time, book.began)
         again = self._known is None or time < self._time or self._rules_changed(head)
+        again = again or timeline.awaits_start(self._connection, time, head)
         if again or self._known is None or book.at(time).remembering != self._known.agents.remembering:
             known = timeline.rebuilt(self._connection, time, head)
         else:

@@ -127,6 +127,11 @@ def due(connection: sa.Connection, book: RuleBook, at: int) -> Sequence[Start]:
     return known_at(connection, book, at).starts if _waiting(connection, settled, at) else ()
 
 
+def awaits_start(connection: sa.Connection, until: int, head: int | None = None) -> bool:
+    """Whether someone joins by an instant whose start is not recorded yet, and so depends on everyone else."""
+    return bool(_waiting(connection, _latest(connection, head), until, head))
+
+
 def _waiting(connection: sa.Connection, after: int, until: int, head: int | None = None) -> list[Joining]:
     """Those who join between two instants and whose start has not been recorded yet, in the order of time."""
     table, instead, agents = schema.events, schema.revised, schema.agents

@@ -91,9 +91,11 @@ class Transaction:
         if time > self.recorded + ahead:
             given = self.book.named(time) if at is None else at
             if ahead == SKEW:
+                is_burden = self.book.at(time).kind == "burden"
+                known = "nobody can have worked" if is_burden else "nothing can have been received"
                 raise ValueError(
                     f"{name} must not be in the future (it is now {self.book.named(self.recorded)}), got {given}: "
-                    "nothing can have been received then yet; check the date, or plan it (bygones ledger plan)"
+                    f"{known} then yet; check the date, or plan it (bygones ledger plan)"
                 )
             raise ValueError(f"{name} must not be more than a year ahead, got {given}")
         return time
