@@ -101,8 +101,8 @@ def test_jobs_that_would_have_started_earlier(jobs):
     assert (found.waits["1d"] / 3600e6).tolist() == [1.5, 0.5]
     assert (found.waits["actual"] / 3600e6).tolist() == [0.5, 1.5]
     assert found.sentences() == [
-        "With a half-life of 1d, the mean wait falls most for ben (from 1.5 h to 30 min) and rises most for ana (from "
-        "30 min to 1.5 h).",
+        "With a half-life of 1d, the mean wait falls most for ben (from 1.5 h to 0.5 h) and rises most for ana (from "
+        "0.5 h to 1.5 h).",
         "With a half-life of 1d, the biggest gain over the actual start: job 4 (ben), 2 h.",
         "With a half-life of 1d instead of perfect recall, 1 of 4 jobs would have started earlier and 1 later.",
     ]

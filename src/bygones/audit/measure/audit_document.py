@@ -48,6 +48,9 @@ SHOWN = 20
 CONCLUSIONS = 10
 """The number of conclusions of each kind that are shown at once."""
 
+NO_SHARE = 0.0005
+"""Smaller shares of the recent total are shown as none."""
+
 SHOWN_MEASURES = {
     "good": {"Gini": "gini", "least": "egalitarian", "Nash": "nash"},
     "burden": {"Gini": "gini", "heaviest": "heaviest"},
@@ -183,7 +186,7 @@ def _standing(audit: Audit, stood: Trajectory) -> Table:
         [
             row.agent, _settled(row.received, total), round(_settled(row.remembered, total), decimals),
             Bar(row.remembered / longest),
-            Faint(row.status) if row.share is None else Share(round(row.share, 4)),
+            Faint(row.status) if row.share is None else Share(row.share if row.share > NO_SHARE else 0.0),
             None if row.entitled_share is None else Share(row.entitled_share), _signed(row.owed, total, decimals),
             *([_signed(row.owed_per_unit, per_unit, decimals_per_unit)] if audit.per_unit else []),
             None if row.owed_since is None else audit.clock.day(row.owed_since),
@@ -203,10 +206,20 @@ def _signed(value: float | None, total: float, decimals: int) -> Cell:
     return None if value is None else Signed(round(_settled(value, total), decimals))
 
 
-def _decimals(values: Sequence[float | None]) -> int:
-    """With how many decimals faded amounts are shown: three digits of the largest, since smaller ones hardly count."""
-    largest = max((abs(value) for value in values if value is not None and math.isfinite(value)), default=0.0)
-    return max(0, 2 - math.floor(math.log10(largest))) if largest else 0
+def _decimals(values: Sequence[float | None], scale: Sequence[float | None] = ()) -> int:
+    """With how many decimals faded amounts are shown: three digits of the largest, or one more to tell some apart.
+
+    Smaller amounts hardly count any more, so they are shown as 0.
+
+    Args:
+        values: the amounts.
+        scale: amounts that are not shown but count for the largest.
+    """
+    known, seen = ([abs(x) for x in each if x is not None and math.isfinite(x)] for each in (values, scale))
+    largest = max([*known, *seen], default=0.0)
+    least = max(0, 2 - math.floor(math.log10(largest))) if largest else 0
+    seen_at_all = [value for value in known if round(value, least)]
+    return max((least, least + 1), key=lambda decimals: len({round(value, decimals) for value in seen_at_all}))
 
 
 def _rounded(rows: Sequence[list[Cell]]) -> list[list[Cell]]:
@@ -223,18 +236,20 @@ def _over_time(audit: Audit) -> list[Block]:
     columns: list[Column | str] = ["half-life"]
     for name in measures:
         columns += [name, Column("", 1)]
-    rows: list[list[Cell]] = []
-    for each in audit.standings:
-        row: list[Cell] = [audit.clock.length_text(each.half_life)]
-        for series in (getattr(each, measure) for measure in measures.values()):
-            row += [float(series[-1]), Trend(tuple(series.tolist()))]
-        rows.append(row)
+    rows: list[list[Cell]] = [[audit.clock.length_text(each.half_life)] for each in audit.standings]
+    for measure in measures.values():
+        courses = [getattr(each, measure) for each in audit.standings]
+        decimals = _decimals(
+            [float(course[-1]) for course in courses], [float(x) for course in courses for x in course]
+        )
+        for row, course in zip(rows, courses, strict=True):
+            row += [round(float(course[-1]), decimals), Trend(tuple(course.tolist()))]
     per = " per unit of entitlement" if audit.per_unit else ""
     means = "heaviest load" if audit.kind == "burden" else "least (egalitarian), geometric mean (Nash)"
     note = f"{capitalized(audit.recent)}{per}: Gini coefficient (0 is equal), {means}."
     title = f"At the end of each {audit.clock.length_text(audit.periods.length)}"
     charts = [measure_chart(audit, measure) for measure in measures.values()]
-    return [Table(title, columns, _rounded(rows), note=note), *charts, agents_chart(audit)]
+    return [Table(title, columns, rows, note=note), *charts, agents_chart(audit)]
 
 
 def _what_if(audit: Audit, what_if: WhatIf) -> list[Block]:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bygones._arrays import check_count
-from bygones._text import capitalized, counted, listed, sentence
+from bygones._text import amount, capitalized, counted, listed, sentence
 from bygones.allocation.settling import settle
 from bygones.audit.read.clock import Clock
 from bygones.audit.read.history import History
@@ -38,6 +38,7 @@ MOST_JOBS = 500_000
 
 _LISTED = 200
 _MINUTE = 60e6
+_HOUR = 3600e6
 
 
 class Moved(NamedTuple):
@@ -139,10 +140,11 @@ class QueueReplay(Answer):
 
     def _changed_waits(self, half_life: float) -> str:
         """Whose mean wait gets shorter, and whose longer, by the most; empty if none changes by a minute."""
-        before, after = self.waits["actual"], self.waits[self.clock.length_text(half_life)]
-        changes, text = after - before, self.clock.time_text
+        courses = (self.waits["actual"], self.waits[self.clock.length_text(half_life)])
+        before, after = ([f"{amount(wait / _HOUR)} h" for wait in waits.tolist()] for waits in courses)
+        changes = courses[1] - courses[0]
         phrases = [
-            f"{verb} most for {self.names[row]} (from {text(before[row])} to {text(after[row])})"
+            f"{verb} most for {self.names[row]} (from {before[row]} to {after[row]})"
             for verb, row in (("falls", int(changes.argmin())), ("rises", int(changes.argmax())))
             if (changes[row] < -_MINUTE if verb == "falls" else changes[row] > _MINUTE)
         ]
@@ -161,8 +163,7 @@ class QueueReplay(Answer):
             "jobs": self.jobs,
             "draws": self.draws,
             "mean_wait_hours": {
-                name: dict(zip(self.names, (waits / 3600e6).tolist(), strict=True))
-                for name, waits in self.waits.items()
+                name: dict(zip(self.names, (waits / _HOUR).tolist(), strict=True)) for name, waits in self.waits.items()
             },
             "earlier": {
                 length(half_life): {
