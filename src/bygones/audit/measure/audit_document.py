@@ -244,7 +244,9 @@ def _over_time(audit: Audit) -> list[Block]:
         )
         for row, course in zip(rows, courses, strict=True):
             row += [round(float(course[-1]), decimals), Trend(tuple(course.tolist()))]
-    per = " per unit of entitlement" if audit.per_unit else ""
+    per = (
+        f" per unit of {'the share of the load' if audit.kind == 'burden' else 'entitlement'}" if audit.per_unit else ""
+    )
     means = "heaviest load" if audit.kind == "burden" else "least (egalitarian), geometric mean (Nash)"
     note = f"{capitalized(audit.recent)}{per}: Gini coefficient (0 is equal), {means}."
     title = f"At the end of each {audit.clock.length_text(audit.periods.length)}"

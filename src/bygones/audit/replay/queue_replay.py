@@ -122,7 +122,7 @@ class QueueReplay(Answer):
 
     def sentences(self) -> list[str]:
         """How long jobs would have waited, which gain most, and what half-lives change compared with the longest."""
-        longest = self.half_lives[-1]
+        than = self._with(self.half_lives[-1]).removeprefix("with ").removeprefix("a half-life of ")
         sentences = [waits for waits in map(self._changed_waits, self.half_lives) if waits]
         for half_life, earlier in self.earlier.items():
             certain = [job for job in earlier[:3] if job.certain]
@@ -133,8 +133,7 @@ class QueueReplay(Answer):
                 sentences.append(sentence(f"{begins}, the {biggest} over the actual start: {'; '.join(gains)}"))
         jobs = f" of {counted(self.jobs, 'job')} would have started"
         return sentences + [
-            f"{capitalized(self._with(half_life))} instead of {self._with(longest).removeprefix('with ')}, "
-            f"{counts.clause(jobs)}."
+            f"{capitalized(self._with(half_life))} instead of {than}, {counts.clause(jobs)}."
             for half_life, counts in self.instead.items()
         ]
 
