@@ -24,11 +24,24 @@ def test_a_half_life_is_long_enough_for_a_few_turns():
     assert advice.turn == pytest.approx(4)
     assert (advice.period, advice.half_life) == (30, 30)  # the first round length of at least three turns, 12 steps
     assert advice.headline() == [
-        "Begin with a half-life of 30 steps and the rule one-step.",
-        "Rules could not be compared, because this history records who received how much, but not who asked.",
+        "Begin with a half-life of 30 steps.",
+        "Rules could not be compared, because this history records who received how much, but not who asked. One-step "
+        "is the simplest.",
     ]
     assert any("need (the amount if they are chosen) and served (1 or 0)" in each for each in advice.doubts())
     assert advice.kind_assumed
+
+
+def test_a_half_life_longer_than_the_history_is_a_guess():
+    began = datetime(2026, 1, 5)
+    rows = [(name, began + timedelta(days=day), 8.0) for name in ("ana", "ben") for day in (0, 25)]
+    advice = advise(received(rows))
+    assert advice.half_life > advice.span
+    first, warning, _ = advice.headline()
+    assert first == "Begin with a half-life of 90d."
+    assert warning.startswith("This history covers only 25d, so the half-life follows from how often turns come and ")
+    assert "and the history is too short to show who has left." in advice.reasons()[0]
+    assert len(advise(received(turns())).headline()) == 2
 
 
 def test_and_no_longer_than_agents_stay():
@@ -125,5 +138,5 @@ def test_one_agent_alone():
 def test_of_burdens_it_speaks_of_who_is_due():
     advice = advise(received(turns()), kind="burden")
     assert advice.table().columns[-1] == "due next"
-    assert advice.headline()[1].endswith("who worked how much, but not who was available.")
+    assert advice.headline()[1].endswith("who worked how much, but not who was available. One-step is the simplest.")
     assert not advice.kind_assumed

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bygones.allocation import ChooseK
 from bygones.audit import audit, read_history
+from bygones.audit.measure.groups import next_steps
 from bygones.ledger import Ledger, Rules
 from bygones.ledger.exchange import write_events
 from bygones.ledger.model.times import instant, iso
@@ -154,6 +155,19 @@ def test_what_the_audit_says_of_a_ledger(team):
     assert found.since_note() == "Owed since: the moment at which the agent became owed, as in the ledger."
     agents = found.to_dict()["half_lives"][0]["agents"]
     assert {each["agent"]: each["joined"] for each in agents}["dana"] == "2026-01-10T09:30:00Z"
+
+
+def test_the_audit_of_a_ledger_has_its_unit(tmp_path):
+    with Ledger.new(tmp_path / "ward.db", Rules(half_life="7d", unit="h", kind="burden"), began="2026-01-01") as ledger:
+        ledger.join_all(["ana", "ben"], at="2026-01-01")
+        ledger.record("ana", 10, at="2026-01-02")
+    with read_history(tmp_path / "ward.db") as history:
+        assert audit(history, ["inf"]).unit == "h"
+        assert audit(history, ["inf"], unit="hours").unit == "hours"
+        assert next_steps(audit(history, ["inf"])) == [
+            "With perfect recall, the next turn is for ben (due 5 h). ana is furthest ahead, and level again once the "
+            "others have worked another 10 h."
+        ]
 
 
 STEPS = st.lists(

@@ -1,10 +1,16 @@
 """Entitlements from files: tables, Slurm's account trees, the fair-tree factor; and names that are nearly the same."""
 
+import re
+
+import pyarrow as pa
 import pytest
 
 from bygones._names import alike
 from bygones.allocation.settling import settle
 from bygones.audit import audit, read_history, read_shares
+from bygones.audit.measure.groups import next_steps
+from bygones.document.document import OneOf
+from bygones.document.terminal import text
 
 SSHARE = """\
 Account|User|RawShares|NormShares|RawUsage|EffectvUsage|FairShare
@@ -76,6 +82,50 @@ def test_the_factors_stand_beside_the_standing(sshare, tmp_path, capsys):
     agents = {each["agent"]: each for each in found.to_dict()["half_lives"][0]["agents"]}
     assert (agents["ben"]["fair_tree"], agents["ben"]["sshare"]) == (1.0, 0.75)
     assert ">fair tree<" in write(document_page(found.document()), tmp_path / "page.html").read_text(encoding="utf-8")
+    # Dana used nothing, so the audit serves her first; chemistry used less of its share, so the tree serves ben.
+    assert next_steps(found)[-2].startswith("With a half-life of 7d, serve dana first")
+    assert next_steps(found)[-1].startswith("Slurm's fair tree would serve ben first. It ranks accounts before their")
+
+
+def test_where_the_fair_tree_agrees_there_is_nothing_to_explain(tmp_path):
+    path = tmp_path / "sshare.txt"
+    path.write_text("Account|User|RawShares\nroot||\n one||1\n  one|ana|1\n  one|ben|1\n")
+    table = pa.table({"User": ["ana", "ben"], "time": [0, 0], "utility": [1.0, 2.0]})
+    steps = next_steps(audit(read_history(table, agent="User"), ["5"], entitlements=read_shares(path)))
+    assert len(steps) == 1
+
+
+def test_the_number_by_which_agents_are_ranked_is_shown():
+    table = pa.table({"agent": ["ana", "ben", "cem"], "time": [0, 0, 0], "utility": [1.0, 2.0, 27.0]})
+    found = audit(read_history(table), ["inf"], entitlements={"ana": 1, "ben": 3, "cem": 2}, unit="h")
+    # Of 30 for six units, ana lacks 4 for one unit and ben 13 for three.
+    (step, *_) = next_steps(found)
+    assert "serve ben first (owed 13 h, 4.33 per unit), then ana (owed 4 h, 4 per unit)" in step
+    equal = audit(read_history(table), ["inf"], unit="h")
+    assert "per unit" not in next_steps(equal)[0]
+    assert "Agents are ranked by the amount owed divided by their entitlement (per unit)." in found.entitlement_note()
+
+
+def test_the_entitled_share_stays_in_a_narrow_terminal_where_shares_differ():
+    names = ["a person with a long name", "ben", "cem"]
+    table = pa.table({"agent": names, "time": [0, 0, 9], "utility": [1.0, 200.0, 2700.0]})
+    found = audit(read_history(table), ["5"], entitlements=dict(zip(names, [1.0, 2.0, 3.0], strict=True)))
+    lines = text(found.document(), 60).splitlines()
+    (heading,) = (line for line in lines if line.startswith(" agent"))
+    assert "entitled" in heading
+    assert "owed since" not in heading
+
+
+def test_faded_amounts_have_three_digits_of_the_largest():
+    # What has almost faded is shown as nothing, not as a power of ten.
+    table = pa.table({"agent": ["ana", "ben", "cem"], "time": [0, 99, 100], "utility": [400.0, 3.1788, 7.75]})
+    document = audit(read_history(table), ["5"]).document()
+    standings = next(block for block in document.blocks if getattr(block, "name", "") == "standings")
+    (table_of,) = next(block for block in standings.blocks if isinstance(block, OneOf)).tables.values()
+    recent = [row[2] for row in table_of.texts()]
+    assert recent == ["0.00", "2.77", "7.75"]
+    shown = text(document, 120)
+    assert not re.search(r"\de-\d|\d\.\d{4}", shown)
 
 
 def test_a_column_of_the_file_or_of_the_history_can_be_named(tmp_path):

@@ -91,31 +91,55 @@ def jobs(tmp_path):
 
 def test_jobs_that_would_have_started_earlier(jobs):
     found = replay_queue(read_history(jobs), ["1d", "inf"])
-    # If nothing fades ben has used more, so ana goes first, as it was; at 1d his usage has faded.
-    assert found.n_earlier == {86_400e6: (1, 1)}
+    # With perfect recall ben has used more, so ana goes first, as she did; at 1d his usage has faded.
+    assert found.moved == {86_400e6: ((1, 1), (1, 1)), math.inf: ((0, 0), (0, 0))}
+    assert found.instead == {86_400e6: ((1, 1), (1, 1))}
     (moved,) = found.earlier[86_400e6]
     assert (moved.job, moved.agent, moved.certain) == ("4", "ben", True)
     assert moved.before - moved.after == 2 * 3600e6
+    assert found.earlier[math.inf] == ()
     assert (found.waits["1d"] / 3600e6).tolist() == [1.5, 0.5]
     assert (found.waits["actual"] / 3600e6).tolist() == [0.5, 1.5]
     assert found.sentences() == [
-        "With a half-life of 1d instead of inf, 1 of 4 jobs would have started earlier. Biggest gain: job 4 (ben), 2h."
+        "With a half-life of 1d, the mean wait falls most for ben (from 1.5 h to 0.5 h) and rises most for ana (from "
+        "0.5 h to 1.5 h).",
+        "With a half-life of 1d, the biggest gain over the actual start: job 4 (ben), 2 h.",
+        "With a half-life of 1d instead of perfect recall, 1 of 4 jobs would have started earlier and 1 later.",
     ]
-    # With inf every job starts when it did; with 1d ben's job changes places with ana's.
-    assert found.sooner == {86_400e6: (1, 1), math.inf: (0, 0)}
     assert found.headline() == (
-        "Compared with the actual starts, 1 of 4 jobs would have started earlier with a half-life of 1d and 0 with a "
-        "half-life of inf."
+        "Compared with the actual starts, 1 of 4 jobs would have started earlier and 1 later with a half-life of 1d "
+        "and 0 earlier and 0 later with perfect recall."
     )
+
+
+def test_the_jobs_in_the_list_are_those_that_the_headline_counts(tmp_path):
+    # Both compare with the actual starts, also where all half-lives agree with each other.
+    path = tmp_path / "sacct.txt"
+    path.write_text(
+        "JobID|User|Submit|Start|End|Elapsed|AllocCPUS\n"
+        "1|ana|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-02T00:00:00|1-00:00:00|8\n"
+        "2|ana|2026-01-01T00:00:00|2026-01-02T00:00:00|2026-01-03T00:00:00|1-00:00:00|8\n"
+        "3|ben|2026-01-01T00:00:00|2026-01-03T00:00:00|2026-01-04T00:00:00|1-00:00:00|8\n"
+    )
+    replayed = replay_queue(read_history(path), ["1d", "7d"])
+    for half_life, counts in replayed.moved.items():
+        assert len(replayed.earlier[half_life]) == counts.earlier[1] > 0
+    assert list(replayed.instead.values()) == [((0, 0), (0, 0))]
+    # Openings are used again, so the jobs of all wait as long as before.
+    jobs = np.array([2, 1])
+    waits = [float(wait @ jobs) for wait in replayed.waits.values()]
+    assert waits == pytest.approx([waits[0]] * 3)
 
 
 def test_the_command(jobs, tmp_path, capsys):
     program.main(["what-if", str(jobs), "--half-life", "1d,inf"])
     out = capsys.readouterr().out
     row = next(line for line in out.splitlines() if line.split()[:2] == ["4", "ben"])
-    assert row.split()[2:] == ["2026-01-09", "14:00", "2026-01-09", "16:00", "2h", "yes"]
+    assert row.split()[2:] == ["2026-01-09", "14:00", "2026-01-09", "16:00", "2", "h", "yes"]
     program.main(["what-if", str(jobs), "--half-life", "1d,inf", "--json"])
-    assert json.loads(capsys.readouterr().out)["earlier"]["1d"]["jobs"] == [1, 1]
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["earlier"]["1d"]["jobs"], printed["earlier"]["1d"]["later"]) == ([1, 1], [1, 1])
+    assert printed["compared_with_the_longest"] == {"1d": {"earlier": [1, 1], "later": [1, 1]}}
     path = tmp_path / "asked.csv"
     rows = [f"{name},2026-01-0{day},{2 + day},{name == 'ana'}" for day in range(1, 9) for name in ("ana", "ben")]
     path.write_text("\n".join(["agent,time,need,served", *rows]))
@@ -250,7 +274,7 @@ def test_pages(jobs, tmp_path):
     assert "<b>ana</b>" not in text
     program.main(["what-if", str(jobs), "--half-life", "1d,inf", "--page", str(page)])
     text = page.read_text(encoding="utf-8")
-    assert "With a half-life of 1d instead of inf, 1 of 4 jobs would have started earlier" in text
+    assert "With a half-life of 1d instead of perfect recall, 1 of 4 jobs would have started earlier" in text
     assert "Jobs that would have started earlier" in text
     with pytest.raises(SystemExit):
         program.main(["what-if", str(jobs), "--memory", "perfect"])

@@ -45,7 +45,7 @@ def test_an_audit_in_the_terminal(run, rides):
     assert "Standing, half-life 7d" in out
     assert "Standing, perfect recall (inf)" in out
     row = next(line for line in out.split("Standing, perfect recall")[1].splitlines() if " ben " in line)
-    assert row.split() == ["ben", "6.0", "6.0", "███▎", "35.3%", "50.0%", "+2.5", "2026-01-15"]
+    assert row.split() == ["ben", "6", "6.0", "███▎", "35.3%", "50.0%", "+2.5", "2026-01-15"]
     assert "Gini" in out
     assert out.startswith("ben is owed most at every half-life from 1d to inf.\n")
     assert "so equal shares are assumed: each of the 2 agents would receive 50.0%" in told

@@ -25,7 +25,7 @@ def page_of(tmp_path, *arguments):
     text = path.read_text(encoding="utf-8")
     body = re.sub(r"<(script|style).*?</\1>", "", text, flags=re.DOTALL)
     plain = re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", body)))
-    short = plain[plain.index("What to do next") : plain.index("Each agent's share of what is remembered")]
+    short = plain[: plain.rindex("Where everyone stands")]
     return plain, short
 
 
@@ -53,11 +53,12 @@ def test_whoever_distributes_doses_sees_who_is_next_per_head(tmp_path, capsys):
         "--unit", "doses", "--title", "Doses by region",
     )  # fmt: skip
     first, second = missing.index[:2]
-    assert f"serve {first} first (owed {shown(missing[first])} doses), then {second}" in short
+    assert f"serve {first} first (owed {shown(missing[first])} doses, " in short
+    assert f" per unit), then {second} (owed" in short
     last = missing.index[-1]
     others = faded[last] / (people[last] / people.sum()) - faded.sum()
-    until = f"once the others have received {shown(others)} doses more"
-    assert f"{last} is furthest ahead, and back at its share {until}" in short
+    until = f"once the others have received another {shown(others)} doses"
+    assert f"{last} is furthest ahead, and level again {until}" in short
     assert f"{first} is owed most per unit of entitlement" in short
     assert "Doses by region" in plain
     assert "Times were read with the month first" in plain
@@ -78,15 +79,19 @@ def test_whoever_runs_a_cluster_sees_whose_jobs_go_first(tmp_path, capsys):
     arguments = (DATA / "cluster.txt", "--entitlements", DATA / "shares.txt", "--half-life")
     plain, short = page_of(tmp_path, *arguments, "7d")
     first, second = missing.index[:2]
-    assert f"serve {first} first (owed {shown(missing[first])} GPU-hours), then {second}" in short
+    assert f"serve {first} first (owed {shown(missing[first])} GPU-hours, " in short
+    assert f" per unit), then {second} (owed" in short
     assert f"{missing.index[-1]} is furthest ahead" in short
     assert "fair tree" in plain
     _, short = page_of(tmp_path, *arguments, "3d,7d,30d")
     # Whoever changes sides is named, with the half-life at which it does.
-    assert re.search(r"dana is ahead up to a half-life of [\d.]+d; beyond that dana is owed\.", short)
+    assert re.search(r"dana is ahead up to a half-life of [\d.]+d, and dana is owed beyond that\.", short)
     capsys.readouterr()
     program.main(["what-if", str(DATA / "cluster.txt"), "--half-life", "3d,7d"])
-    assert re.search(r"At 3d instead of 7d, [\d,to ]+ of \d+ jobs would have started earlier", capsys.readouterr().out)
+    changed = (
+        r"With a half-life of 3d instead of 7d, [\d,to ]+ of \d+ jobs would have started earlier and [\d,to ]+ later"
+    )
+    assert re.search(changed, " ".join(capsys.readouterr().out.split()))
 
 
 def test_whoever_makes_a_rota_sees_whose_turn_it_is(tmp_path, capsys):
@@ -100,9 +105,10 @@ def test_whoever_makes_a_rota_sees_whose_turn_it_is(tmp_path, capsys):
         "--entitlements", DATA / "load.csv", "--entitlement", "share of the load", "--half-life", "14d",
     )  # fmt: skip
     first, second = missing.index[:2]
-    assert f"the next turn is for {first} (due {shown(missing[first])} hours), then {second}" in short
+    assert f"the next turn is for {first} (due {shown(missing[first])} hours, " in short
+    assert f" per unit), then {second} (due" in short
     assert f"{missing.index[-1]} is furthest ahead" in short
-    assert "once the others have carried" in short
+    assert "once the others have worked another" in short
     assert "owed" not in plain
     assert "received" not in plain
 

@@ -53,6 +53,7 @@ class ReceivedAdvice(Recommendation):
     Attributes:
         events: the number of events.
         agents: the number of agents.
+        span: the time from the first event to the last.
         turn: the mean time between two events of the same agent.
         stay: the median time between the first and the last event of those who have gone; infinite if few have.
         half_life: what to begin with.
@@ -62,6 +63,7 @@ class ReceivedAdvice(Recommendation):
 
     events: int
     agents: int
+    span: float
     turn: float
     stay: float
     half_life: float
@@ -76,18 +78,27 @@ class ReceivedAdvice(Recommendation):
         return self.clock.length_text(self.half_life)
 
     def headline(self) -> list[str]:
-        first = f"Begin with a half-life of {self.length(self.half_life)} and the rule one-step."
+        sentences = [f"Begin with a half-life of {self.length(self.half_life)}."]
+        if self.span < self.half_life < math.inf:
+            sentences.append(
+                f"This history covers only {self.length(self.span)}, so the half-life follows from how often turns "
+                f"come and could not be tested. Ask again when the history is longer."
+            )
         if self.is_log:
-            return [first, "Rules were not compared. To replay the queue of a cluster, use bygones what-if."]
+            return [*sentences, "Rules were not compared. To replay the queue of a cluster, use bygones what-if."]
         who = "was available" if self.kind == "burden" else "asked"
         what = f"who {words(self.kind).received} how much, but not who {who}"
-        return [first, f"Rules could not be compared, because this history records {what}."]
+        return [
+            *sentences, f"Rules could not be compared, because this history records {what}. One-step is the simplest."
+        ]  # fmt: skip
 
     def reasons(self) -> list[str]:
         if self.agents < 2:
             return ["There is only one agent in this history, so there is no one to be fair to."]
         stayed = "few have left"
-        if math.isfinite(self.stay):
+        if GONE * self.period >= self.span:
+            stayed = "the history is too short to show who has left"
+        elif math.isfinite(self.stay):
             stayed = f"half of those who left had stayed no longer than {self.length(self.stay)}"
         sentences = [
             f"There are {counted(self.events, 'event')} of {counted(self.agents, 'agent')}. An agent has a turn about "
@@ -205,6 +216,7 @@ def advise_received(
         kind_assumed=kind is None and history.ledger is None,
         events=audited.n_events,
         agents=len(audited.names),
+        span=span,
         turn=turn,
         stay=stay,
         period=over,

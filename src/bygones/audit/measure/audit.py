@@ -83,7 +83,7 @@ def audit(
         kind: `good` or `burden`; by default that of a ledger's rules, or goods. Of burdens an entitlement is the share
             of the load, and agents with 0 are exempt: they are left out.
         title: a title for the page.
-        unit: the unit of the amounts, such as doses; by default the name of its column.
+        unit: the unit of the amounts, such as doses; by default that of a ledger, or the name of its column.
         remarks: notes for the reader.
 
     Returns:
@@ -167,6 +167,6 @@ def audit(
         kind=about,
         is_ledger=history.ledger is not None,
         title=check_text("title", title),
-        unit=check_text("unit", unit) or ("" if utility in _UNNAMED else utility),
+        unit=check_text("unit", unit) or (own.unit if own else "") or ("" if utility in _UNNAMED else utility),
         remarks=tuple(check_text("note", remark) for remark in remarks),
     )

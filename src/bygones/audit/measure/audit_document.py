@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bygones._files import file_name
@@ -45,6 +47,9 @@ SHOWN = 20
 
 CONCLUSIONS = 10
 """The number of conclusions of each kind that are shown at once."""
+
+NO_SHARE = 0.0005
+"""Smaller shares of the recent total are shown as none."""
 
 SHOWN_MEASURES = {
     "good": {"Gini": "gini", "least": "egalitarian", "Nash": "nash"},
@@ -142,6 +147,9 @@ def _conclusions(audit: Audit) -> list[Block]:
 def _standings(audit: Audit) -> list[Block]:
     tables = {half_life_name(audit, each.half_life): _standing(audit, each) for each in audit.standings}
     notes = [audit.owed_note(), audit.since_note()]
+    if audit.per_unit:
+        weight = "share of the load" if audit.kind == "burden" else "entitlement"
+        notes.append(f"Per unit: the same divided by the agent's {weight}.")
     if audit.factors(audit.standings[0]):
         notes.append(
             "Fair tree: Slurm's factor from the recent total, the largest first. Sshare: the factor in its output."
@@ -158,22 +166,28 @@ def _standing(audit: Audit, stood: Trajectory) -> Table:
     longest = max(stood.remembered.max(initial=0.0), 0.0) or 1.0
     per_unit = total / audit.members.entitlements.sum() if total else 0.0
     factors = list(audit.factors(stood))
+    # Where entitlements differ, they matter more than since when an agent is owed.
+    entitled, since = (0, 2) if audit.per_unit else (2, 0)
     columns: list[Column | str] = [
-        Column("agent", folds=True), Column(word.received, 3, measure="amount"),
-        Column(audit.recent, 4, measure="amount"), Column("", 1), "share",
-        Column("of the load" if audit.kind == "burden" else "entitled", 2), Column(word.owed, measure="amount"),
-        *(["per unit"] if audit.per_unit else []), f"{word.owed} since", *(name.replace("_", " ") for name in factors),
+        Column("agent", folds=True), Column(word.received, 3), Column(audit.recent, 4, measure="recent"),
+        Column("", 1), "share", Column("of the load" if audit.kind == "burden" else "entitled", entitled),
+        Column(word.owed, measure="recent"), *(["per unit"] if audit.per_unit else []),
+        Column(f"{word.owed} since", since), *(name.replace("_", " ") for name in factors),
     ]  # fmt: skip
+    standings = audit.rows(stood)
+    decimals = _decimals([each for row in standings for each in (row.remembered, row.owed)])
+    decimals_per_unit = _decimals([row.owed_per_unit for row in standings])
     rows: list[list[Cell]] = [
         [
-            row.agent, _settled(row.received, total), _settled(row.remembered, total), Bar(row.remembered / longest),
-            Faint(row.status) if row.share is None else Share(row.share),
-            None if row.entitled_share is None else Share(row.entitled_share), _signed(row.owed, total),
-            *([_signed(row.owed_per_unit, per_unit)] if audit.per_unit else []),
+            row.agent, _settled(row.received, total), round(_settled(row.remembered, total), decimals),
+            Bar(row.remembered / longest),
+            Faint(row.status) if row.share is None else Share(row.share if row.share > NO_SHARE else 0.0),
+            None if row.entitled_share is None else Share(row.entitled_share), _signed(row.owed, total, decimals),
+            *([_signed(row.owed_per_unit, per_unit, decimals_per_unit)] if audit.per_unit else []),
             None if row.owed_since is None else audit.clock.day(row.owed_since),
             *(row.factors.get(name) for name in factors),
         ]
-        for row in audit.rows(stood)
+        for row in standings
     ]  # fmt: skip
     return Table(f"Standing, {half_life_name(audit, stood.half_life)}", columns, rows, most=SHOWN, ends=True)
 
@@ -183,8 +197,33 @@ def _settled(value: float, total: float) -> float:
     return 0.0 if abs(value) <= SETTLED * abs(total) else value
 
 
-def _signed(value: float | None, total: float) -> Cell:
-    return None if value is None else Signed(_settled(value, total))
+def _signed(value: float | None, total: float, decimals: int) -> Cell:
+    return None if value is None else Signed(round(_settled(value, total), decimals))
+
+
+def _decimals(values: Sequence[float | None], scale: Sequence[float | None] = ()) -> int:
+    """With how many decimals faded amounts are shown: three digits of the largest, or one more to tell some apart.
+
+    Smaller amounts hardly count any more, so they are shown as 0.
+
+    Args:
+        values: the amounts.
+        scale: amounts that are not shown but count for the largest.
+    """
+    known, seen = ([abs(x) for x in each if x is not None and math.isfinite(x)] for each in (values, scale))
+    largest = max([*known, *seen], default=0.0)
+    least = max(0, 2 - math.floor(math.log10(largest))) if largest else 0
+    seen_at_all = [value for value in known if round(value, least)]
+    return max((least, least + 1), key=lambda decimals: len({round(value, decimals) for value in seen_at_all}))
+
+
+def _rounded(rows: Sequence[list[Cell]]) -> list[list[Cell]]:
+    """Rows in which the numbers of each column have three digits of its largest."""
+    decimals = [_decimals([cell for cell in column if isinstance(cell, float)]) for column in zip(*rows, strict=True)]
+    return [
+        [round(cell, places) if isinstance(cell, float) else cell for cell, places in zip(row, decimals, strict=True)]
+        for row in rows
+    ]
 
 
 def _over_time(audit: Audit) -> list[Block]:
@@ -192,13 +231,17 @@ def _over_time(audit: Audit) -> list[Block]:
     columns: list[Column | str] = ["half-life"]
     for name in measures:
         columns += [name, Column("", 1)]
-    rows: list[list[Cell]] = []
-    for each in audit.standings:
-        row: list[Cell] = [audit.clock.length_text(each.half_life)]
-        for series in (getattr(each, measure) for measure in measures.values()):
-            row += [float(series[-1]), Trend(tuple(series.tolist()))]
-        rows.append(row)
-    per = " per unit of entitlement" if audit.per_unit else ""
+    rows: list[list[Cell]] = [[audit.clock.length_text(each.half_life)] for each in audit.standings]
+    for measure in measures.values():
+        courses = [getattr(each, measure) for each in audit.standings]
+        decimals = _decimals(
+            [float(course[-1]) for course in courses], [float(x) for course in courses for x in course]
+        )
+        for row, course in zip(rows, courses, strict=True):
+            row += [round(float(course[-1]), decimals), Trend(tuple(course.tolist()))]
+    per = (
+        f" per unit of {'the share of the load' if audit.kind == 'burden' else 'entitlement'}" if audit.per_unit else ""
+    )
     means = "heaviest load" if audit.kind == "burden" else "least (egalitarian), geometric mean (Nash)"
     note = f"{capitalized(audit.recent)}{per}: Gini coefficient (0 is equal), {means}."
     title = f"At the end of each {audit.clock.length_text(audit.periods.length)}"
@@ -225,9 +268,9 @@ def _what_if(audit: Audit, what_if: WhatIf) -> list[Block]:
     return [
         f"A replay of the {counted(what_if.decisions, 'decision')} with the same needs and the same number of agents "
         f"served each time. The rule chooses by the {audit.recent} from its own decisions.",
-        Table("Actual decisions and the rule's, on the same needs", columns, rows),
+        Table("Actual decisions and the rule's, on the same needs", columns, _rounded(rows)),
         Bullets([
-            f"With a half-life of {length(course.memory.length)}, the rule makes {int(course.differ.low):,} of "
+            f"{course.memory.phrase}, the rule makes {int(course.differ.low):,} of "
             f"{what_if.decisions:,} decisions differently." for course in by_rule
         ]),
         replay_chart(audit, *ginis),

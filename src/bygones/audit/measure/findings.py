@@ -140,6 +140,11 @@ class Audit(Answer):
         return self.members.names
 
     @property
+    def present_names(self) -> list[str]:
+        """The agents who take part at the moment of the audit."""
+        return [self.names[int(row)] for row in np.flatnonzero(self.is_present)]
+
+    @property
     def per_unit(self) -> bool:
         """Whether entitlements differ, so agents are compared per unit of entitlement."""
         return len(set(self.members.entitlements[self.members.entitlements > 0].tolist())) > 1
@@ -258,8 +263,17 @@ class Audit(Answer):
         """The entitlements of the agents, in one sentence."""
         counted = int(self.is_present.sum())
         if not self.equal_assumed:
-            unit = "share of the load" if self.kind == "burden" else "entitlement"
-            return f"Agents are compared per unit of {unit}: each is entitled to its own share of the total."
+            if not self.per_unit:
+                return f"All {'shares of the load' if self.kind == 'burden' else 'entitlements'} are equal."
+            if self.kind == "burden":
+                return (
+                    "Shares of the load differ: half a share means half the work. Agents are ranked by the amount due "
+                    "divided by their share (per unit)."
+                )
+            return (
+                "Entitlements differ: twice the entitlement means twice the amount. Agents are ranked by the amount "
+                "owed divided by their entitlement (per unit)."
+            )
         if counted == 1:
             return "There is one agent, who counts as entitled to everything."
         each = f"{100 / max(counted, 1):.2g}%" if counted > 200 else f"{1 / max(counted, 1):.1%}"

@@ -78,7 +78,29 @@ def next_steps(audit: Audit) -> list[str]:
     half_lives: dict[Turns, list[Trajectory]] = {}
     for stood in audit.standings:
         half_lives.setdefault(_turns(audit, stood), []).append(stood)
-    return [_next(audit, turns, stood) for turns, stood in half_lives.items()]
+    return [*(_next(audit, turns, stood) for turns, stood in half_lives.items()), *_by_fair_tree(audit)]
+
+
+def _by_fair_tree(audit: Audit) -> list[str]:
+    """Who comes first by Slurm's fair tree, where that is someone else, and why the two orders differ."""
+    half_lives: dict[str, list[str]] = {}
+    for stood in audit.standings:
+        factors = audit.factors(stood).get("fair_tree", {})
+        present = {name: factors[name] for name in audit.present_names if name in factors}
+        highest = max(present.values(), default=0.0)
+        first = [name for name, factor in present.items() if factor == highest]
+        ours = [audit.names[row] for row in _turns(audit, stood).first[:1]]
+        if first and ours and ours[0] not in first:
+            half_lives.setdefault(listed(first, NEXT), []).append(audit.clock.length_text(stood.half_life))
+    if not half_lives:
+        return []
+    all_alike = len(half_lives) == 1 and len(*half_lives.values()) == len(audit.standings)
+    firsts = listed([name if all_alike else f"{name} at {listed(each)}" for name, each in half_lives.items()])
+    return [
+        f"Slurm's fair tree would serve {firsts} first. It ranks accounts before their users, by the ratio of shares "
+        "to usage, so an account's usage counts for all its users. This audit compares each agent's own recent total "
+        "with its own share."
+    ]
 
 
 def _turns(audit: Audit, stood: Trajectory) -> Turns:
@@ -102,7 +124,7 @@ def _next(audit: Audit, turns: Turns, stood: list[Trajectory]) -> str:
         does = "the next turn is for " if burden else "serve first "
         does += f"any of {listed(names, NEXT)}, who are tied ({word.owed} {_each(audit, stood, turns.first)})"
     else:
-        owed = [f"({word.owed} {_range(audit, stood, row)})" for row in turns.first]
+        owed = [f"({word.owed} {_range(audit, stood, row)}{_ranked_by(audit, stood, row)})" for row in turns.first]
         does = f"the next turn is for {names[0]} {owed[0]}" if burden else f"serve {names[0]} first {owed[0]}"
         does += "".join(f", then {name} {how}" for name, how in zip(names[1:], owed[1:], strict=True))
     waits = ""
@@ -132,15 +154,25 @@ def _each(audit: Audit, stood: list[Trajectory], rows: tuple[int, ...]) -> str:
     """The amount owed to each of several who are tied; if their entitlements differ, they are tied per unit of it."""
     if len(set(audit.members.entitlements[list(rows)].tolist())) == 1:
         return f"{_range(audit, stood, rows[0])} each"
-    unit = "share of the load" if audit.kind == "burden" else "entitlement"
-    per_unit = [float(audit.per_unit_of(each)[rows[0]]) for each in stood]
-    return f"{_amounts(audit, per_unit)} per unit of {unit}"
+    return f"{_per_unit(audit, stood, rows[0])} per unit"
+
+
+def _ranked_by(audit: Audit, stood: list[Trajectory], row: int) -> str:
+    """The number by which agents are ranked, where it is not the amount."""
+    return f", {_per_unit(audit, stood, row)} per unit" if audit.per_unit else ""
+
+
+def _per_unit(audit: Audit, stood: list[Trajectory], row: int) -> str:
+    return _span([float(audit.per_unit_of(each)[row]) for each in stood])
 
 
 def _amounts(audit: Audit, values: list[float]) -> str:
+    return f"{_span(values)} {audit.unit}".strip()
+
+
+def _span(values: list[float]) -> str:
     low, high = amount(min(values)), amount(max(values))
-    text = low if low == high else f"{low} to {high}"
-    return f"{text} {audit.unit}" if audit.unit else text
+    return low if low == high else f"{low} to {high}"
 
 
 def _sides_note(audit: Audit) -> str:

@@ -87,11 +87,18 @@ class Clock:
         """A length of time for people: `11.3d`, `90min`, or a number of steps."""
         if math.isinf(length):
             return "inf"
+        return "".join(self._number_and_unit(length))
+
+    def time_text(self, length: float) -> str:
+        """How long something lasts, in a sentence: `2.98 min`, or a number of steps."""
+        return " ".join(self._number_and_unit(length))
+
+    def _number_and_unit(self, length: float) -> tuple[str, ...]:
         if self.steps:
-            return f"{length:.3g}" if length < 1e3 else f"{length:,.0f}"
+            return (f"{length:.3g}" if length < 1e3 else f"{length:,.0f}",)
         seconds = length / SECOND
         unit = next((unit for unit in ("y", "d", "h", "min") if seconds >= {"y": 2}.get(unit, 1) * UNITS[unit]), "s")
-        return f"{seconds / UNITS[unit]:.3g}{unit}"
+        return f"{seconds / UNITS[unit]:.3g}", unit
 
     def period(self, span: float) -> float:
         """A round length that splits the span into at most `PERIODS` periods."""

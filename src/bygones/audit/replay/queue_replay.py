@@ -3,7 +3,8 @@ r"""Which jobs of a cluster would have started earlier under another half-life.
 Every start in the history is an opening. Under a half-life, each opening goes to the pending job of the user with the
 least recent usage per unit of entitlement, and of that user's jobs to the one submitted first. A job then uses its
 resources from its new start for as long as it ran. The sizes of jobs are not matched with the sizes of openings, so the
-result is an order of jobs with times, not a schedule that the cluster could have run.
+result is an order of jobs with times, not a schedule that the cluster could have run. Every opening is used again, so
+the mean wait of all jobs never changes.
 
 Usage fades while it accrues: over a time $\tau$ in which a user runs jobs at a rate $r$,
 
@@ -22,10 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bygones._arrays import check_count
-from bygones._text import counted, listed, sentence
+from bygones._text import amount, capitalized, counted, listed, sentence
 from bygones.allocation.settling import settle
 from bygones.audit.read.clock import Clock
 from bygones.audit.read.history import History
+from bygones.audit.replay.memories import of_length
 from bygones.audit.replay.what_if import DRAWS
 from bygones.audit.replay.what_if_document import queue_document
 from bygones.document.document import Answer, Document
@@ -36,6 +38,7 @@ MOST_JOBS = 500_000
 
 _LISTED = 200
 _MINUTE = 60e6
+_HOUR = 3600e6
 
 
 class Moved(NamedTuple):
@@ -44,8 +47,8 @@ class Moved(NamedTuple):
     Attributes:
         job: its number.
         agent: whose it is.
-        before: its start under the half-life it is compared with.
-        after: its start under this half-life.
+        before: its actual start.
+        after: its start under the half-life.
         certain: whether it starts earlier in every draw.
     """
 
@@ -54,6 +57,24 @@ class Moved(NamedTuple):
     before: float
     after: float
     certain: bool
+
+
+class Counts(NamedTuple):
+    """How many jobs start more than a minute earlier, and later, each in the draw with the fewest and the most."""
+
+    earlier: tuple[int, int]
+    later: tuple[int, int]
+
+    @classmethod
+    def of(cls, gains: np.ndarray) -> Counts:
+        """The counts, from how much earlier each job starts in each draw."""
+        numbers = [(sign * gains > _MINUTE).sum(axis=1) for sign in (1.0, -1.0)]
+        earlier, later = ((int(each.min()), int(each.max())) for each in numbers)
+        return cls(earlier, later)
+
+    def clause(self, started: str = "") -> str:
+        """The counts in a sentence: `15 of 130 jobs would have started earlier and 20 later`."""
+        return f"{_range(*self.earlier)}{started} earlier and {_range(*self.later)} later"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,9 +88,9 @@ class QueueReplay(Answer):
         jobs: the number of jobs.
         half_lives: the half-lives, the longest last.
         waits: by half-life, each user's mean wait in microseconds, over all draws; under `actual` the real one.
-        earlier: by half-life, the jobs that would start earlier than under the longest, the largest gain first.
-        n_earlier: by half-life, how many do, in the least and in the most favourable draw.
-        sooner: by half-life, how many would start earlier than they did, in the least and most favourable draw.
+        earlier: by half-life, the jobs that would start earlier than they did, the largest gain first.
+        moved: by half-life, how many would start earlier and later than they did.
+        instead: by half-life but the longest, how many would start earlier and later than under the longest.
         draws: how often each course was run.
     """
 
@@ -80,8 +101,8 @@ class QueueReplay(Answer):
     half_lives: tuple[float, ...]
     waits: dict[str, np.ndarray]
     earlier: dict[float, tuple[Moved, ...]]
-    n_earlier: dict[float, tuple[int, int]]
-    sooner: dict[float, tuple[int, int]]
+    moved: dict[float, Counts]
+    instead: dict[float, Counts]
     draws: int
 
     def __repr__(self) -> str:
@@ -93,27 +114,45 @@ class QueueReplay(Answer):
         return queue_document(self)
 
     def headline(self) -> str:
-        """How many jobs would have started earlier than they did, under each half-life."""
-        length = self.clock.length_text
-        first, *more = [f"{_range(*self.sooner[h])} with a half-life of {length(h)}" for h in self.half_lives]
-        first = first.replace(" with", f" of {counted(self.jobs, 'job')} would have started earlier with", 1)
-        return f"Compared with the actual starts, {listed([first, *more])}."
+        """How many jobs would have started earlier and later than they did, under each half-life."""
+        first, *more = self.half_lives
+        jobs = self.moved[first].clause(f" of {counted(self.jobs, 'job')} would have started")
+        moved = [f"{jobs} {self._with(first)}", *(f"{self.moved[each].clause()} {self._with(each)}" for each in more)]
+        return f"Compared with the actual starts, {listed(moved)}."
 
     def sentences(self) -> list[str]:
-        """How many jobs would start earlier under each half-life than under the longest, and which gain most."""
-        longest, length = self.half_lives[-1], self.clock.length_text
-        sentences = []
-        for half_life, jobs in self.earlier.items():
-            low, high = self.n_earlier[half_life]
-            certain = [job for job in jobs[:3] if job.certain]
-            gains = "; ".join(f"job {job.job} ({job.agent}), {length(job.before - job.after)}" for job in certain)
-            biggest = "Biggest gain" if high == 1 else "Biggest gains"
-            most = f" {sentence(f'{biggest}: {gains}')}" if gains else ""
-            sentences.append(
-                f"With a half-life of {length(half_life)} instead of {length(longest)}, {_range(low, high)} of "
-                f"{counted(self.jobs, 'job')} would have started earlier.{most}"
-            )
-        return sentences
+        """How long jobs would have waited, which gain most, and what half-lives change compared with the longest."""
+        than = self._with(self.half_lives[-1]).removeprefix("with ").removeprefix("a half-life of ")
+        sentences = [waits for waits in map(self._changed_waits, self.half_lives) if waits]
+        for half_life, earlier in self.earlier.items():
+            certain = [job for job in earlier[:3] if job.certain]
+            gains = [f"job {job.job} ({job.agent}), {self.clock.time_text(job.before - job.after)}" for job in certain]
+            if gains:
+                biggest = "biggest gain" if self.moved[half_life].earlier[1] == 1 else "biggest gains"
+                begins = capitalized(self._with(half_life))
+                sentences.append(sentence(f"{begins}, the {biggest} over the actual start: {'; '.join(gains)}"))
+        jobs = f" of {counted(self.jobs, 'job')} would have started"
+        return sentences + [
+            f"{capitalized(self._with(half_life))} instead of {than}, {counts.clause(jobs)}."
+            for half_life, counts in self.instead.items()
+        ]
+
+    def _changed_waits(self, half_life: float) -> str:
+        """Whose mean wait gets shorter, and whose longer, by the most; empty if none changes by a minute."""
+        courses = (self.waits["actual"], self.waits[self.clock.length_text(half_life)])
+        before, after = ([f"{amount(wait / _HOUR)} h" for wait in waits.tolist()] for waits in courses)
+        changes = courses[1] - courses[0]
+        phrases = [
+            f"{verb} most for {self.names[row]} (from {before[row]} to {after[row]})"
+            for verb, row in (("falls", int(changes.argmin())), ("rises", int(changes.argmax())))
+            if (changes[row] < -_MINUTE if verb == "falls" else changes[row] > _MINUTE)
+        ]
+        return f"{capitalized(self._with(half_life))}, the mean wait {' and '.join(phrases)}." if phrases else ""
+
+    def _with(self, half_life: float) -> str:
+        """A half-life in a sentence: `with a half-life of 7d`, or `with perfect recall`."""
+        phrase = of_length(self.clock, half_life).phrase
+        return f"{phrase[0].lower()}{phrase[1:]}"
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data for JSON; waits in hours."""
@@ -122,20 +161,22 @@ class QueueReplay(Answer):
             "history": self.label,
             "jobs": self.jobs,
             "draws": self.draws,
-            "compared_with": length(self.half_lives[-1]),
             "mean_wait_hours": {
-                name: dict(zip(self.names, (waits / 3600e6).tolist(), strict=True))
-                for name, waits in self.waits.items()
+                name: dict(zip(self.names, (waits / _HOUR).tolist(), strict=True)) for name, waits in self.waits.items()
             },
-            "earlier_than_actual": {length(half_life): list(jobs) for half_life, jobs in self.sooner.items()},
             "earlier": {
                 length(half_life): {
-                    "jobs": list(self.n_earlier[half_life]),
+                    "jobs": list(self.moved[half_life].earlier),
+                    "later": list(self.moved[half_life].later),
                     "listed": [
                         each._asdict() | {"before": time(each.before), "after": time(each.after)} for each in jobs
                     ],
                 }
                 for half_life, jobs in self.earlier.items()
+            },
+            "compared_with_the_longest": {
+                length(half_life): {name: list(each) for name, each in counts._asdict().items()}
+                for half_life, counts in self.instead.items()
             },
         }
 
@@ -175,19 +216,15 @@ def replay_queue(
         settled = settle(entitlements, dict.fromkeys(jobs.names, 1.0), others, history.source.label)
         weights = np.array([settled[name] for name in jobs.names])
     starts = {h: [_replay(jobs, weights, h, seed) for seed in range(draws)] for h in chosen}
-    waits = {"actual": jobs.mean_wait(jobs.start)}
-    for half_life, each in starts.items():
-        waits[history.clock.length_text(half_life)] = np.mean([jobs.mean_wait(one) for one in each], axis=0)
-    earlier, n_earlier = {}, {}
-    for half_life in chosen[:-1]:
-        before, after = starts[chosen[-1]][0], starts[half_life][0]
-        gains = np.array(starts[chosen[-1]]) - np.array(starts[half_life])
-        is_earlier, n_earlier[half_life] = gains > _MINUTE, _earlier(gains)
-        least = gains.min(axis=0)
-        order = [int(i) for i in np.argsort(-least, kind="stable") if is_earlier[:, i].any()][:_LISTED]
+    courses = {"actual": [jobs.start]} | {history.clock.length_text(h): each for h, each in starts.items()}
+    earlier: dict[float, tuple[Moved, ...]] = {}
+    gains = {half_life: jobs.start - np.array(each) for half_life, each in starts.items()}
+    for half_life, gain in gains.items():
+        is_earlier, after = gain > _MINUTE, starts[half_life][0]
+        order = [int(i) for i in np.argsort(-gain.min(axis=0), kind="stable") if is_earlier[:, i].any()][:_LISTED]
         earlier[half_life] = tuple(
             Moved(
-                jobs.number[i], jobs.names[jobs.who[i]], float(before[i]), float(after[i]),
+                jobs.number[i], jobs.names[jobs.who[i]], float(jobs.start[i]), float(after[i]),
                 bool(is_earlier[:, i].all()),
             )
             for i in order
@@ -198,18 +235,12 @@ def replay_queue(
         names=jobs.names,
         jobs=len(jobs.start),
         half_lives=tuple(chosen),
-        waits=waits,
+        waits={name: np.mean([jobs.mean_wait(each) for each in course], axis=0) for name, course in courses.items()},
         earlier=earlier,
-        n_earlier=n_earlier,
-        sooner={half_life: _earlier(jobs.start - np.array(each)) for half_life, each in starts.items()},
+        moved={half_life: Counts.of(gain) for half_life, gain in gains.items()},
+        instead={half_life: Counts.of(gains[half_life] - gains[chosen[-1]]) for half_life in chosen[:-1]},
         draws=draws,
     )
-
-
-def _earlier(gains: np.ndarray) -> tuple[int, int]:
-    """How many jobs gain more than a minute, in the least and in the most favourable draw."""
-    counts = (gains > _MINUTE).sum(axis=1)
-    return int(counts.min()), int(counts.max())
 
 
 def _range(low: int, high: int) -> str:

@@ -11,6 +11,7 @@ from bygones._files import file_name
 from bygones._text import amount, capitalized, counted, listed, number_in_words
 from bygones.audit.read.clock import Clock
 from bygones.audit.replay.courses import Course, Spread
+from bygones.audit.replay.memories import of_length
 from bygones.document.charts import MOST_ROWS, Dots, dot_chart
 from bygones.document.document import Block, Bullets, Cell, Chart, Column, Document, Section, Table
 from bygones.kinds import words
@@ -28,7 +29,8 @@ LISTED = 500
 OPENINGS = (
     "Every start of a job counts as an opening, which goes to the pending job of the user with the least recent usage "
     "per unit of entitlement. Sizes of jobs are not matched with openings, so this is an order of jobs with times, not "
-    "a schedule that the cluster could have run."
+    "a schedule that the cluster could have run. The openings are those of the actual schedule, so the mean wait of "
+    "all jobs stays the same: where one job starts earlier, another starts later."
 )
 """How a queue is replayed."""
 
@@ -192,7 +194,7 @@ def queue_document(queue: QueueReplay) -> Document:
     sections = [
         Section("In short", [Bullets(queue.sentences(), SHOWN)]),
         Section("How long jobs would have waited", _waits(queue), "waits"),
-        *([Section("Jobs that would have started earlier", moved, "jobs")] if moved else []),
+        *([Section("Jobs that would have started earlier than they did", moved, "jobs")] if moved else []),
         Section("Data and method", [_draws_note(queue.draws)]),
     ]
     opening = [f"{file_name(queue.label)}: {jobs}, replayed by fair share.", OPENINGS]
@@ -202,7 +204,7 @@ def queue_document(queue: QueueReplay) -> Document:
 def _waits(queue: QueueReplay) -> list[Block]:
     """Each user's mean wait, in a chart and in a table."""
     hours = np.array(list(queue.waits.values())) / _HOUR
-    names = ["actual" if course == "actual" else f"half-life {course}" for course in queue.waits]
+    names = ["actual", *(of_length(queue.clock, each).title for each in queue.half_lives)]
     rows, actual = largest(hours, MOST_ROWS), hours[0]
     first = ", ".join(f"{queue.names[row]} {amount(actual[row])} h" for row in rows[:6])
     chart = dot_chart(
@@ -222,20 +224,18 @@ def _waits(queue: QueueReplay) -> list[Block]:
 
 
 def _moved(queue: QueueReplay, half_life: float) -> Table:
-    """The jobs that would have started earlier than with the longest half-life."""
-    length, shown, jobs = queue.clock.length_text, queue.clock.shown, queue.earlier[half_life]
-    most = queue.n_earlier[half_life][1]
+    """The jobs that would have started earlier than they did."""
+    shown, jobs, most = queue.clock.shown, queue.earlier[half_life], queue.moved[half_life].earlier[1]
     some = f", the first {len(jobs):,} of {most:,}" if most > len(jobs) else ""
     rows: list[list[Cell]] = [
         [
-            job.job, job.agent, shown(job.after), shown(job.before), length(job.before - job.after),
+            job.job, job.agent, shown(job.after), shown(job.before), queue.clock.time_text(job.before - job.after),
             "yes" if job.certain else "not in every draw",
         ]
         for job in jobs
     ]  # fmt: skip
-    longest = length(queue.half_lives[-1])
-    title = f"Earlier with a half-life of {length(half_life)} than with {longest}{some}"
-    return Table(title, ["job", "agent", "start", "instead of", "earlier by", "sure"], rows, most=SHOWN)
+    title = f"{of_length(queue.clock, half_life).phrase}{some}"
+    return Table(title, ["job", "agent", "start", "actual start", "earlier by", "sure"], rows, most=SHOWN)
 
 
 def largest(changes: np.ndarray, most: int) -> list[int]:
