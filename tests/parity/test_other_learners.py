@@ -77,7 +77,7 @@ def test_what_was_received_is_read_from_a_memory_that_forgets_nothing() -> None:
 
 
 def test_a_memory_that_forgets_is_refused_to_those_who_see_what_was_received() -> None:
-    with pytest.raises(ValueError, match="memory must be 'perfect' for morl-lcn, which sees what was received"):
+    with pytest.raises(ValueError, match="memory must be 'perfect' for morl-lcn, which sees the totals received"):
         morl_learners.trained(ENTRY._replace(player="morl-lcn"))
 
 

@@ -115,8 +115,9 @@ def aim(compared: Comparison) -> str:
     if decision.welfare.name == "egalitarian":
         otherwise = "load as heavy or heavier" if is_burden else "total as low or lower"
         return _level(compared) or f"with every other {choice} someone would have a recent {otherwise}"
-    name = f" ({decision.welfare})" if decision.welfare.is_named else ""
-    return f"no other {choice} has a {'lower burden' if is_burden else 'higher welfare'}{name}"
+    name = str(decision.welfare)
+    named = "" if "<" in name else f" ({name})"  # a lambda has no name
+    return f"no other {choice} has a {'lower burden' if is_burden else 'higher welfare'}{named}"
 
 
 def _level(compared: Comparison) -> str:
