@@ -171,18 +171,18 @@ def fold(
 ) -> tuple[Snapshot, list[Start]]:
     """The snapshot with the events between two instants, and the starts of agents who join by a rule in between.
 
-    Facts are asked for up to just before each instant at which an agent joins, in the order of time. `given` returns
-    the amount that the agent was really given to start with, where that is known.
+    Facts are asked for up to each instant at which an agent joins, in the order of time. `given` returns the amount
+    that the agent was really given to start with, where that is known.
     """
     starts: list[Start] = []
     row_of = {name: row for row, name in enumerate(agents.names)} if joining else {}
     for time, together in groupby(joining, lambda each: each.time):
-        for facts in load(after, time - 1):  # what is received at this very instant comes on top of a start
+        for facts in load(after, time):
             agents = add(agents, book, facts)
         new = starts_at(agents, book, time, list(together))
         rows, amounts = [row_of[start.joining.name] for start in new], [given(start) for start in new]
         agents = add(agents, book, Facts.amounts(rows, time, amounts, is_received=False))
-        starts, after = [*starts, *new], time - 1
+        starts, after = [*starts, *new], time
     for facts in load(after, until):
         agents = add(agents, book, facts)
     return agents, starts
