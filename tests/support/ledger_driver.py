@@ -79,7 +79,7 @@ class LedgerDriver(RuleBasedStateMachine):
         if new:
             for fact in due:
                 start, *new = new
-                expected = self.model.start([fact.agent], fact.time, fact.details["start"])[fact.agent]
+                expected = self.model.start([fact.agent], fact.time, fact.details["start"], ahead=True)[fact.agent]
                 assert (start.kind, start.refers, start.agent) == ("correction", fact.seq, fact.agent)
                 assert math.isclose(start.amount, expected, rel_tol=1e-9, abs_tol=CLOSE)
                 self.model = Model([*self.model.facts, start])

@@ -159,10 +159,10 @@ class Model:
         joins = [fact for fact in self.counting("join") if "start" in (fact.details or {})]
         return [fact for fact in joins if fact.time > latest and fact.seq not in corrected]
 
-    def standing(self, at, before=float("inf")):
+    def standing(self, at, before=float("inf"), counting_before=float("inf")):
         """By agent who has joined: status, received, remembered, entitlement and owed.
 
-        Of those who join ahead, only those before an instant have what they start with.
+        Of those who join ahead, only those before an instant have what they start with. Amounts count before another.
         """
         turns = self.turns
         names = [name for name, each in turns.items() if each[0][0] <= at]
@@ -172,7 +172,7 @@ class Model:
             mine = [
                 fact
                 for fact in self.counting(*GIVES, "offset", "correction", "join")
-                if fact.agent == name and fact.time <= at
+                if fact.agent == name and fact.time <= at and fact.time < counting_before
             ]
             given = [
                 fact.amount
@@ -184,7 +184,7 @@ class Model:
                 received=sum(given),
                 remembered=sum(fact.amount * 0.5 ** self.half_lives(name, fact.time, at) for fact in mine)
                 + sum(
-                    self.start([name], fact.time, fact.details["start"])[name]
+                    self.start([name], fact.time, fact.details["start"], ahead=True)[name]
                     * 0.5 ** self.half_lives(name, fact.time, at)
                     for fact in self.waiting
                     if fact.agent == name and fact.time <= at and fact.time < before
@@ -198,9 +198,12 @@ class Model:
             each.owed = share * sum(other.remembered for other in present) - each.remembered
         return found
 
-    def start(self, names, at, rule=None, entitlement=None):
-        """What newcomers start with, and whoever returns is raised to."""
-        stood, rule = self.standing(at, before=at), rule or self.rules(at)["newcomers"]
+    def start(self, names, at, rule=None, entitlement=None, ahead=False):
+        """What newcomers start with, and whoever returns is raised to; ahead, without the amounts of that instant."""
+        stood, rule = (
+            self.standing(at, before=at, counting_before=at if ahead else float("inf")),
+            rule or self.rules(at)["newcomers"],
+        )
         joining = {fact.agent for fact in self.waiting if fact.time == at}
         present = [each for name, each in stood.items() if each.status == "present" and name not in joining]
         found = {}

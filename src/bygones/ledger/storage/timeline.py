@@ -6,7 +6,7 @@ Any other standing, such as the one before some event, is the same fold from the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,9 +116,28 @@ def advance(
     # An agent who joined before the latest transaction has a start, or the join is void.
     since = _latest(connection, head) if after is None else after
     joining = _waiting(connection, since, until, head)
-    load = _loader(connection, known.ids, head, recorded)
+    load = _up_to_joining(_loader(connection, known.ids, head, recorded), [each.time for each in joining])
     agents, starts = fold.fold(known.agents, known.book, load, after, until, joining)
     return known._replace(agents=agents, starts=tuple(starts))
+
+
+def _up_to_joining(load: fold.Load, joins: Iterable[int]) -> fold.Load:
+    """Facts up to just before each instant at which someone joins; those of that very instant come with the next ones.
+
+    A plan decides for the day on which someone joins before their start is known. So whatever is received at that
+    instant, by them or by others, comes on top of the start.
+    """
+    ahead = sorted(set(joins))
+    left_out = 0
+
+    def part(after: int | None, until: int) -> Iterable[Facts]:
+        nonlocal left_out
+        since = after if after is None else after - left_out
+        left_out = int(ahead[:1] == [until])
+        del ahead[:left_out]
+        return load(since, until - left_out)
+
+    return part
 
 
 def due(connection: sa.Connection, book: RuleBook, at: int) -> Sequence[Start]:
