@@ -35,6 +35,8 @@ def test_new_files_are_added_and_lost_ones_left_out(folder):
 def test_a_file_that_changed_is_refused(folder):
     before = (folder / "SHA256SUMS").read_bytes()
     (folder / "grid" / "a b.parquet").write_bytes(b"two")
-    with pytest.raises(SystemExit, match=r"a b\.parquet has changed since its checksum was noted.* take its line out of SHA256SUMS"):
+    with pytest.raises(
+        SystemExit, match=r"a b\.parquet has changed since its checksum was noted.* take its line out of SHA256SUMS"
+    ):
         checksums.note(folder)
     assert (folder / "SHA256SUMS").read_bytes() == before

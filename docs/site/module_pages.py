@@ -73,7 +73,8 @@ PAGES = {
         "Pages and figures",
         "pages and figures for people",
         (
-            *("report.page", "report.style", "report.paper.paper_page"),
+            *("document.document", "document.terminal", "document.notebook", "report.page", "report.style"),
+            "report.paper.paper_page",
             *("report.paper.example_figures", "report.figures.policy_figures"),
             *("report.figures.plan_figures", "report.figures.newcomer_figures", "report.paper.paper_figures"),
         ),

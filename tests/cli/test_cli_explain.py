@@ -40,7 +40,7 @@ def test_a_decision_that_was_made_again_names_the_other_and_its_draw(ward, capsy
     seed = told.split("with the seed ")[1].split(".")[0]
     other = run(capsys, "ledger", "explain", ward, str(again))
     assert f"with the seed {seed} of event {first}, in whose place this was decided." in other
-    assert ", and it is." in other
+    assert ", as published in event " in other
     assert "Decided again" not in other
     assert json.loads(run(capsys, "ledger", "explain", ward, str(first), "--json"))["decided_again_as"] == again
 
