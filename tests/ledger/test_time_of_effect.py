@@ -233,7 +233,7 @@ class TestVoid:
             with pytest.raises(ValueError, match=f"event {event.seq} is already void, since event {void.seq}"):
                 ledger.void(event.seq)
             with pytest.raises(
-                ValueError, match=f"event {event.seq} has been void since event {void.seq}: record what is true"
+                ValueError, match=f"event {event.seq} has been void since event {void.seq}: record the right amount"
             ):
                 ledger.correct(event.seq, 1)
             back = ledger.void(void.seq)

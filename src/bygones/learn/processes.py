@@ -111,8 +111,8 @@ def _inherited(environment: Mapping[str, str]) -> Iterator[None]:
     """Processes started in this block have these variables and ignore Ctrl-C, which waits for the end of the block."""
     before = {name: os.environ.get(name) for name in environment}
     # Windows has no masks of signals: there Ctrl-C stops a worker itself, and not the process that started it.
-    has_masks = hasattr(signal, "pthread_sigmask")
-    handled = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if has_masks else set()
+    interrupt = {signal.SIGINT}
+    handled = signal.pthread_sigmask(signal.SIG_BLOCK, interrupt) if hasattr(signal, "pthread_sigmask") else set()
     try:
         os.environ.update(environment)
         yield
@@ -122,7 +122,7 @@ def _inherited(environment: Mapping[str, str]) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-        if has_masks:
+        if hasattr(signal, "pthread_sigmask"):
             signal.pthread_sigmask(signal.SIG_SETMASK, handled)
 
 
