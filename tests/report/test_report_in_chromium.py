@@ -325,11 +325,15 @@ def test_a_closed_claim_prints_its_criterion_without_its_comparisons(chromium, o
         assert page.locator("#C3 > p").first.text_content().startswith("Criterion.")
 
 
-def test_the_picture_that_carries_the_answer_is_on_the_first_screen(chromium, of_evidence):
+def test_alice_and_bob_are_on_the_first_screen_and_the_answer_comes_next(chromium, of_evidence):
     with opened(chromium, of_evidence, {"width": 1280, "height": 800}) as page:
+        strip = page.locator("[data-part=handed-out]").bounding_box()
+        assert strip["y"] + 0.75 * strip["height"] < 800
+        sections = page.locator("main section h2").all_text_contents()
+        assert sections[:2] == ["Alice and Bob", "The short answer"]
+        answer = page.locator("main section").nth(1)
         for number in (0, 1):
-            box = page.locator(f"[data-runs] >> nth={number}").bounding_box()
-            assert box["y"] + 0.75 * box["height"] < 800
+            assert answer.locator(f"[data-runs] >> nth={number}").count() == 1
 
 
 def test_the_night_changes_the_charts_colours(chromium, path):
