@@ -47,7 +47,7 @@ def in_postgres(rides, new_database):
     url = new_database()
     with psycopg.connect(url, autocommit=True) as connection:
         # Another zone than UTC, to show that the server's does not matter.
-        connection.execute(f"ALTER DATABASE {connection.info.dbname} SET time_zone TO 'America/New_York'")
+        connection.execute(f"ALTER DATABASE {connection.info.dbname} SET timezone TO 'America/New_York'")
         columns = "driver text, at timestamp, moment timestamptz, day date, fare numeric(9, 2)"
         connection.execute(f"CREATE TABLE rides ({columns})")
         connection.execute("CREATE TABLE bad (driver text, at timestamp, fare double precision)")
