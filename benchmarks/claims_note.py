@@ -84,7 +84,7 @@ def _table(by_column: Mapping[str, Sequence[Judgement]]) -> str:
 
 
 def _captioned(table: Table) -> str:
-    return f"{_wrapped(f'**{table.caption}.**')}\n\n{_lines(table.columns, table.rows)}"
+    return f"{_wrapped(f'**{table.title}.**')}\n\n{_lines([column.name for column in table.headings], table.texts())}"
 
 
 def _rules(runs: Results) -> str:
