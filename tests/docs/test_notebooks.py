@@ -135,12 +135,12 @@ def test_audit_your_history(run):
     for words in (
         "Cem and Dora are owed.",
         "Ana and Ben are ahead.",
-        "Ana comes before Ben up to a half-life of 35.3d; beyond that Ben comes before Ana.",
+        "Ana comes before Ben up to a half-life of 35.3d, and Ben comes before Ana beyond that.",
     ):
         assert words in audit
     assert "the rule one-step" in advice
-    assert re.search(r"Standing 2026-05-31.*half-life 14d.*agent.*Cem.*Dora.*Ana.*Ben", standing)
-    assert "Cem gets a place worth 3 (1 of 4 agents)." in proposal
+    assert re.search(r"Cem is next.*Cem.*Dora.*Ana.*Ben.*half after 14 days.*2026-05-31", standing)
+    assert "Cem gets the place on 31 May 2026: lowest recent total of the three who asked." in proposal
 
 
 PROGRESS = """
