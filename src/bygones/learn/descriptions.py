@@ -122,13 +122,20 @@ def read_description(text: str) -> Description:
 
     In older files perfect recall and instantaneous fairness have other names, and the paper's problem is no scenario.
     """
-    described: Description = json.loads(text)
+    described: Description = json.loads(text, parse_int=_whole)
     if "memory" in described:
         described["memory"] = _as_discounted(described["memory"])
     if "scenario" not in described:
         numbers = {name: described.pop(name) for name in ("horizon", "n_resources")}
         described["scenario"] = {"kind": "allocation", "numbers": numbers}
     return described
+
+
+def _whole(digits: str) -> int:
+    """A whole number, refused if the arrays of a problem cannot hold it."""
+    if abs(int(digits)) > np.iinfo(np.int32).max:
+        raise ValueError(f"whole numbers must have at most 32 bits, got {digits}")
+    return int(digits)
 
 
 def _as_discounted(described: Description) -> Description:
