@@ -106,7 +106,7 @@ def test_a_policy_is_evaluated_if_its_scenario_is_named(folder, capsys):
     asked = told.partition("--scenario ")[2].strip().strip("'")
     assert asked.startswith("own_ward:Ward(horizon=6, ")
     shown = command_line.run(capsys, "evaluate", "mine.safetensors", "--scenario", asked, "--episodes", "2")
-    assert "policy, most probable actions" in shown
+    assert "policy, greedy actions" in shown
     told = command_line.refused(capsys, "evaluate", "mine.safetensors", "--scenario", "own_ward:Ward(horizon=7)")
     assert "mine.safetensors was trained on another problem, which differs in scenario" in told
     usual = train(Settings(total_steps=64, rollout_steps=64, hidden=(4,), horizon=8, n_agents=3, n_resources=1))

@@ -151,7 +151,8 @@ def test_it_learns_a_memory_of_its_own() -> None:
 
 @pytest.mark.soak
 def test_it_is_played_as_evaluate_plays_it() -> None:
-    problem = dataclasses.replace(PROBLEM, horizon=20, needs=replayed(np.random.default_rng(0).random((7, 3))))
+    needs = replayed(np.random.default_rng(0).random((7, 3)))
+    problem = dataclasses.replace(PROBLEM, scenario=dataclasses.replace(PROBLEM.scenario, horizon=20, needs=needs))
     networks = jax.tree.map(lambda leaf: 5 * leaf, Recurrent(6, 3, (), 4).initial(2))
     policy = TrainedPolicy(Run(SETTINGS, problem).settings, networks, problem)
     (found,) = played([policy], 2, unroll=1)
