@@ -178,8 +178,11 @@ def test_contributed_recipes_touch_the_files_that_they_name(tmp_path):
         BLOCKS["A command"][0][1].replace("program.add(gini)", "").replace("from bygones.cli import program\n", "")
     )
     create("cli/inequality_commands.py", f"import numpy as np\n{command}")
-    insert("cli/program.py", "    audit_commands,", "    inequality_commands,")
-    insert("cli/program.py", '    audit_commands.audit: "audit",', "    inequality_commands.gini: None,")
+    insert(
+        "cli/catalogue.py",
+        '            "audit": Command("Show who is owed, since when and by how much.", "audit_commands.audit", "audit"),',
+        '            "gini": Command("Measure how unequal several numbers are.", "inequality_commands.gini"),',
+    )
 
     asks, claim = BLOCKS["A claim"][0][1].partition("KEPT = ")[2].split("\n\n\nadd(\n")
     insert("paper/beyond.py", "BEYOND = (", claim.strip().removesuffix(")").rstrip().replace("U1", "B6") + ",")

@@ -155,7 +155,7 @@ def test_it_is_played_as_evaluate_plays_it() -> None:
     problem = dataclasses.replace(PROBLEM, scenario=dataclasses.replace(PROBLEM.scenario, horizon=20, needs=needs))
     networks = jax.tree.map(lambda leaf: 5 * leaf, Recurrent(6, 3, (), 4).initial(2))
     policy = TrainedPolicy(Run(SETTINGS, problem).settings, networks, problem)
-    (found,) = played([policy], 2, unroll=1)
+    (found,) = played([policy], 2)
     outside = evaluate(policy, episodes=2, deterministic=True).mean
     for name, value in outside.items():
         assert found.deterministic[name] == pytest.approx(value, rel=1e-4, abs=1e-6), name
