@@ -33,7 +33,7 @@ from bygones.allocation.problem_contract import Problem
 from bygones.allocation.problems import Assign, ChooseK, Divide
 from bygones.forms import Curves
 from bygones.kinds import Kind
-from bygones.welfare import AnyWelfare, named
+from bygones.welfare import AnyWelfare, parse_welfare
 
 ITERATIONS = 200
 SAMPLE = 500
@@ -93,7 +93,7 @@ def _bound(made: np.ndarray, prices: np.ndarray, alpha: float, kind: Kind) -> Hi
 
 def _steepness(welfare: AnyWelfare, kind: Kind) -> float:
     """Alpha, or p - 1 for burdens; refused where no bound is known."""
-    form = named(welfare).form
+    form = parse_welfare(welfare).form
     known = form is not None and form.judges(kind) and (form.of_loads or form.steepness in (1.0, math.inf))
     if isinstance(form, Curves) and known:
         return form.steepness

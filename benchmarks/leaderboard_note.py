@@ -184,7 +184,7 @@ def _reached(cell: Cell) -> str:
 
 
 def _is_same(one: str, other: str) -> bool:
-    return catalogue.named(one) == catalogue.named(other)
+    return catalogue.parse_scenario(one) == catalogue.parse_scenario(other)
 
 
 def rewritten(text: str) -> str:

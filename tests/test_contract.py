@@ -237,7 +237,7 @@ class TestOnesOwnMemory:
         state = after(memory, *(rng.random((4, 5)) * rng.integers(0, 2, (4, 5))))
         amounts = rng.integers(0, 4, 5).astype(float)
         decision = allocate(ChooseK(amounts, 2), memory, state, name, rng=rng)
-        W, Z = best(candidates(amounts, k=2), memory, state, welfare.named(name), decided=decision.after)
+        W, Z = best(candidates(amounts, k=2), memory, state, welfare.parse_welfare(name), decided=decision.after)
         assert decision.optimal
         assert decision.welfare_after == pytest.approx(W, rel=1e-9, abs=1e-12)
         np.testing.assert_allclose(np.sort(decision.after), Z, rtol=1e-9, atol=1e-12)
@@ -326,7 +326,7 @@ class TestOnesOwnWelfare:
 
         try:
             assert "lowest_two" in welfare.names()
-            assert welfare.named("lowest-two").form is None
+            assert welfare.parse_welfare("lowest-two").form is None
             assert problem_of(welfare="lowest_two").params().welfare.name == "lowest_two"
             memory = Discounted(gamma=0.5)
             decision = allocate(ChooseK([1.0, 2.0, 3.0], 1), memory, after(memory, [4, 0, 0]), "lowest_two")
@@ -349,7 +349,7 @@ class TestOnesOwnWelfare:
             np.testing.assert_array_equal(mine.served, theirs.served)
             assert mine.optimal
             with pytest.raises(ValueError, match=r"needs its power, as in sum_of_powers\(power=...\)"):
-                welfare.named("sum_of_powers")
+                welfare.parse_welfare("sum_of_powers")
         finally:
             welfare.functions.remove("sum_of_powers")
 
@@ -375,16 +375,16 @@ class TestOnesOwnWelfare:
     @pytest.mark.parametrize(
         "judge",
         [
-            welfare.named("alpha_fair", alpha=np.inf),
-            welfare.named("alpha_fair(alpha=2)"),
-            welfare.named("generalized_gini", weights=np.array([0.5, 0.3, 0.2])),
-            welfare.named("generalized_gini(weights=(0.5, 0.3, 0.2))"),
+            welfare.parse_welfare("alpha_fair", alpha=np.inf),
+            welfare.parse_welfare("alpha_fair(alpha=2)"),
+            welfare.parse_welfare("generalized_gini", weights=np.array([0.5, 0.3, 0.2])),
+            welfare.parse_welfare("generalized_gini(weights=(0.5, 0.3, 0.2))"),
         ],
         ids=str,
     )
     def test_the_text_of_a_welfare_means_the_same(self, judge):
         Z = np.array([[1.0, 2.0, 4.0], [3.0, 0.5, 0.1]])
-        again = welfare.named(str(judge))
+        again = welfare.parse_welfare(str(judge))
         assert str(again) == str(judge)
         np.testing.assert_array_equal(again(Z), judge(Z))
         assert Rules(welfare=str(judge)).welfare == str(judge)
@@ -392,11 +392,11 @@ class TestOnesOwnWelfare:
     @pytest.mark.parametrize("text", ["nash()()", "nash()#x", "alpha_fair(alpha=infinite)", "alpha_fair(2, 3, 4)"])
     def test_texts_that_are_no_welfare_are_refused(self, text):
         with pytest.raises(ValueError, match=r"^welfare |^alpha must be a number"):
-            welfare.named(text)
+            welfare.parse_welfare(text)
 
     @pytest.mark.parametrize("text", ["nash", " nash", "nash()", "nash ( ) ", "Nash"])
     def test_one_name_is_one_welfare_everywhere(self, text):
-        assert welfare.named(text) == welfare.named("nash")
+        assert welfare.parse_welfare(text) == welfare.parse_welfare("nash")
         assert problem_of(welfare=text).welfare == problem_of(welfare="nash").welfare
         assert welfare.as_judge(text) == welfare.as_judge("nash")
 

@@ -122,7 +122,7 @@ def test_what_allocate_calls_optimal_is(make, seed, name):
     state = after(memory, rng.random((4, 5)) * rng.integers(0, 2, (4, 5)))
     amounts = rng.integers(0, 4, 5).astype(float)
     decision = allocate(ChooseK(amounts, 2), memory, state, name, rng=rng)
-    W, Z = best(candidates(amounts, k=2), memory, state, welfare.named(name), decided=decision.after)
+    W, Z = best(candidates(amounts, k=2), memory, state, welfare.parse_welfare(name), decided=decision.after)
     assert decision.optimal
     assert decision.welfare_after == pytest.approx(W, rel=1e-9, abs=1e-12)
     np.testing.assert_allclose(np.sort(decision.after), Z, rtol=1e-9, atol=1e-9)

@@ -16,8 +16,8 @@ from bygones.welfare import (
     generalized_gini,
     leximin_key,
     log_nash,
-    named,
     nash,
+    parse_welfare,
     utilitarian,
 )
 
@@ -25,8 +25,8 @@ vectors = arrays(float, st.integers(1, 6), elements=st.floats(0, 100))
 spread = arrays(float, 4, elements=st.floats(0.01, 100))
 ALL = [
     utilitarian, egalitarian, nash, log_nash, generalized_gini,
-    named("alpha_fair", alpha=0.5), named("alpha_fair", alpha=1), named("alpha_fair", alpha=2),
-    named("alpha_fair", alpha=math.inf),
+    parse_welfare("alpha_fair", alpha=0.5), parse_welfare("alpha_fair", alpha=1), parse_welfare("alpha_fair", alpha=2),
+    parse_welfare("alpha_fair", alpha=math.inf),
 ]  # fmt: skip
 
 
@@ -152,14 +152,18 @@ def test_bad_vectors_are_refused(function, Z, message):
         function(Z)
 
 
-@pytest.mark.parametrize("W", [nash, log_nash, named("alpha_fair", alpha=0.5), named("alpha_fair", alpha=3)], ids=label)
+@pytest.mark.parametrize(
+    "W", [nash, log_nash, parse_welfare("alpha_fair", alpha=0.5), parse_welfare("alpha_fair", alpha=3)], ids=label
+)
 def test_negative_memories_are_refused_where_they_have_no_value(W):
     name = label(W).partition("(")[0]
     with pytest.raises(ValueError, match=f"Z must be at least 0 for {name} welfare, got"):
         W([1.0, -0.1])
 
 
-@pytest.mark.parametrize("W", [utilitarian, egalitarian, generalized_gini, named("alpha_fair", alpha=0)], ids=label)
+@pytest.mark.parametrize(
+    "W", [utilitarian, egalitarian, generalized_gini, parse_welfare("alpha_fair", alpha=0)], ids=label
+)
 def test_negative_memories_are_fine_where_they_have_a_value(W):
     assert W([-1.0, -1.0]) < 0
 
@@ -177,18 +181,21 @@ def test_negative_memories_are_fine_where_they_have_a_value(W):
         (lambda: generalized_gini([1, 2], [1, 2]), "weights must not increase and not be negative"),
         (lambda: generalized_gini([1, 2], [1, -1]), "weights must not increase and not be negative"),
         (lambda: generalized_gini([1, 2], [math.nan, 1]), "weights must be finite"),
-        (lambda: named("nice"), "welfare must be one of utilitarian, egalitarian, nash, log_nash, .* got 'nice'"),
-        (lambda: named(3), "welfare must be a name such as"),
-        (lambda: named("alpha_fair"), r"^welfare alpha_fair needs its alpha, as in alpha_fair\(alpha=...\)$"),
-        (lambda: named("nash", eps=1), "welfare nash takes no parameters, got 'eps'"),
-        (lambda: named("log_nash", alpha=1), "welfare log_nash takes eps, got 'alpha'"),
-        (lambda: named("alpha_fair", beta=1), "welfare alpha_fair takes alpha, eps, got 'beta'"),
         (
-            lambda: named("alpha_fair(alpha=x)"),
+            lambda: parse_welfare("nice"),
+            "welfare must be one of utilitarian, egalitarian, nash, log_nash, .* got 'nice'",
+        ),
+        (lambda: parse_welfare(3), "welfare must be a name such as"),
+        (lambda: parse_welfare("alpha_fair"), r"^welfare alpha_fair needs its alpha, as in alpha_fair\(alpha=...\)$"),
+        (lambda: parse_welfare("nash", eps=1), "welfare nash takes no parameters, got 'eps'"),
+        (lambda: parse_welfare("log_nash", alpha=1), "welfare log_nash takes eps, got 'alpha'"),
+        (lambda: parse_welfare("alpha_fair", beta=1), "welfare alpha_fair takes alpha, eps, got 'beta'"),
+        (
+            lambda: parse_welfare("alpha_fair(alpha=x)"),
             "alpha must be a number or a list of numbers, got 'x' in welfare alpha_",
         ),
-        (lambda: named("alpha_fair(alpha=2"), "welfare must be written as name or"),
-        (lambda: named("log_nash(eps=1).real"), "welfare must be written as name or"),
+        (lambda: parse_welfare("alpha_fair(alpha=2"), "welfare must be written as name or"),
+        (lambda: parse_welfare("log_nash(eps=1).real"), "welfare must be written as name or"),
     ],
 )
 def test_bad_parameters_are_refused(call, message):
@@ -203,7 +210,7 @@ def test_weights_may_be_equal_or_end_in_zero():
 
 @pytest.mark.parametrize("name", welfare.names())
 def test_every_name_works(name):
-    W = named(name, **({"alpha": 2} if name == "alpha_fair" else {}))
+    W = parse_welfare(name, **({"alpha": 2} if name == "alpha_fair" else {}))
     assert W([1.0, 2.0]) == getattr(welfare, name)([1.0, 2.0], **W.parameters)
 
 
@@ -215,27 +222,27 @@ JUDGED += ["generalized_gini(weights=(0.5, 0.3, 0.2))"]
 @pytest.mark.parametrize("name", JUDGED)
 def test_the_judge_is_the_same_function_without_its_checks(name):
     Z = np.array([[3.0, 0.0, 2.0], [1e-7, 0.1, 4.0]])
-    np.testing.assert_array_equal(named(name).judge(Z), named(name)(Z))
-    assert np.isnan(named(name).judge(np.array([math.nan, 1.0, 1.0])))
+    np.testing.assert_array_equal(parse_welfare(name).judge(Z), parse_welfare(name)(Z))
+    assert np.isnan(parse_welfare(name).judge(np.array([math.nan, 1.0, 1.0])))
 
 
 def test_names_parse_and_print():
-    assert named("alpha_fair(alpha=2)") == named("alpha_fair", alpha=2)
-    assert str(named("alpha_fair(alpha=2, eps=0.5)")) == "alpha_fair(alpha=2, eps=0.5)"
-    assert named(str(named("alpha-fair", alpha=3))) == named("alpha_fair", alpha=3)
-    assert named(" nash ") == Welfare("nash")
-    assert str(named("nash")) == "nash"
-    assert named("generalized_gini(weights=[2, 1])")([5.0, 1.0]) == 7
-    assert named(named("log_nash"), eps=0.1).parameters["eps"] == 0.1
-    assert named(named("log_nash", eps=0.3)) == named("log_nash", eps=0.3)
-    assert welfare.named("log_nash()") == named("log_nash")
+    assert parse_welfare("alpha_fair(alpha=2)") == parse_welfare("alpha_fair", alpha=2)
+    assert str(parse_welfare("alpha_fair(alpha=2, eps=0.5)")) == "alpha_fair(alpha=2, eps=0.5)"
+    assert parse_welfare(str(parse_welfare("alpha-fair", alpha=3))) == parse_welfare("alpha_fair", alpha=3)
+    assert parse_welfare(" nash ") == Welfare("nash")
+    assert str(parse_welfare("nash")) == "nash"
+    assert parse_welfare("generalized_gini(weights=[2, 1])")([5.0, 1.0]) == 7
+    assert parse_welfare(parse_welfare("log_nash"), eps=0.1).parameters["eps"] == 0.1
+    assert parse_welfare(parse_welfare("log_nash", eps=0.3)) == parse_welfare("log_nash", eps=0.3)
+    assert welfare.parse_welfare("log_nash()") == parse_welfare("log_nash")
 
 
 def test_a_welfare_is_a_value():
-    W = named("alpha_fair", alpha=2)
+    W = parse_welfare("alpha_fair", alpha=2)
     assert pickle.loads(pickle.dumps(W)) == W
-    assert hash(W) == hash(named("alpha_fair", alpha=2))
-    assert len({W, named("alpha_fair", alpha=2), named("alpha_fair", alpha=3)}) == 2
-    assert len({hash(named("alpha_fair", alpha=a)) for a in range(2, 30)}) > 20
+    assert hash(W) == hash(parse_welfare("alpha_fair", alpha=2))
+    assert len({W, parse_welfare("alpha_fair", alpha=2), parse_welfare("alpha_fair", alpha=3)}) == 2
+    assert len({hash(parse_welfare("alpha_fair", alpha=a)) for a in range(2, 30)}) > 20
     with pytest.raises(TypeError):
         W.parameters["alpha"] = 3

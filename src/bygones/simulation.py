@@ -40,7 +40,7 @@ from bygones.envs.needs import Needs
 from bygones.kinds import Kind, check_kind
 from bygones.memory import Memory, check_entitlements
 from bygones.memory.contract import AnyState
-from bygones.welfare import AnyWelfare, as_judge, check_axis, named
+from bygones.welfare import AnyWelfare, as_judge, check_axis, parse_welfare
 
 CALIBRATION_STEPS = 2000
 """How many steps of needs the policy `calibrated` has seen before the simulation."""
@@ -285,7 +285,7 @@ def _serving(policy: AllocationPolicy) -> Callable[..., np.ndarray]:
 
 def _judge(welfare: AnyWelfare, kind: Kind, entitlements: Floats | None, n_agents: int) -> Callable[[Array], Array]:
     """The welfare of the memory per unit of entitlement."""
-    function = as_judge(welfare) if check_kind(kind) == "good" else named(welfare)
+    function = as_judge(welfare) if check_kind(kind) == "good" else parse_welfare(welfare)
     check_form(function, kind, n_agents)
     check_axis(function, n_agents)
     judge = judge_of(function, entitlements, kind)

@@ -3,8 +3,8 @@ r"""How good a vector of remembered utilities is.
 A welfare function judges $Z = (z_1,\dots,z_n)$ by one number, larger is better. All functions here work over the last
 axis, so $W(Z \mid \mathcal{A})$ of many candidate allocations is one call.
 
-A function with its parameters fixed is a `Welfare`: `named("alpha_fair", alpha=2)` or, as on the command line,
-`named("alpha_fair(alpha=2)")`. Wherever a name is accepted, so is a `Welfare` and any function of $Z$.
+A function with its parameters fixed is a `Welfare`: `parse_welfare("alpha_fair", alpha=2)` or, as on the command line,
+`parse_welfare("alpha_fair(alpha=2)")`. Wherever a name is accepted, so is a `Welfare` and any function of $Z$.
 
 The uses of a welfare depend on its *form*, which has the mathematics (`bygones.forms`):
 
@@ -220,8 +220,8 @@ def names() -> tuple[str, ...]:
     return functions.names()
 
 
-def named(welfare: AnyWelfare, /, **parameters: object) -> Welfare:
-    """The welfare that is meant: `named("nash")`, `named("alpha_fair", alpha=2)`, `named("alpha_fair(alpha=2)")`.
+def parse_welfare(welfare: AnyWelfare, /, **parameters: object) -> Welfare:
+    """The welfare of a name, as in `parse_welfare("alpha_fair", alpha=2)` or `parse_welfare("alpha_fair(alpha=2)")`.
 
     Spaces and empty brackets make no difference: `"nash"`, `" nash"` and `"nash()"` are one welfare. A function that is
     registered is the welfare of its name; any other function of Z is taken unchanged.
@@ -267,15 +267,15 @@ def as_judge(welfare: AnyWelfare) -> Welfare:
     The name `nash` means log-Nash here, as in the paper's experiments; a `Welfare` or a function is taken unchanged.
     Total utility, log-Nash and the worst-off agent are α-fair welfare at α = 0, 1 and ∞.
     """
-    chosen = named(welfare)
+    chosen = parse_welfare(welfare)
     if isinstance(welfare, str) and chosen.name == "nash":
-        chosen = named("log_nash")
+        chosen = parse_welfare("log_nash")
     form = chosen.form
     if not isinstance(form, AlphaFair) or form.product:
         return chosen
     if not form.eps and 1 <= form.alpha < math.inf:
         return chosen  # `alpha_fair` is shifted by ε there, and a function of someone's own may not be.
-    return named("alpha_fair", alpha=float(form.alpha), eps=float(form.eps or 1e-6))
+    return parse_welfare("alpha_fair", alpha=float(form.alpha), eps=float(form.eps or 1e-6))
 
 
 def _sum(Z: Array) -> Array:

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from bygones import Discounted, Instantaneous, Linear, Multiscale, PerfectRecall, welfare
 from bygones.allocation import Assign, ChooseK, Decision, Divide, RunnerUp, allocate
-from bygones.welfare import named
+from bygones.welfare import parse_welfare
 from support import brute_force
 
 NAMES = ["utilitarian", "egalitarian", "nash", "log_nash", "alpha_fair(alpha=2)", "generalized_gini"]
@@ -152,7 +152,7 @@ class TestRunnerUp:
             problem = Assign(table, capacity)
             rows = brute_force.candidates(table, capacity=capacity, allowed=np.ones((n, 2), dtype=bool))
         decision = allocate(problem, memory, state, name, rng=rng)
-        W = named(name)
+        W = parse_welfare(name)
         Z = np.sort(memory.ahead(state, np.array(list(rows))), axis=1)
         order = sorted(range(len(Z)), key=lambda i: (round(float(W(Z[i])), 10), tuple(np.round(Z[i], 10))))
         other = decision.runner_up
@@ -282,7 +282,7 @@ class TestAllocation:
 
 
 class TestWelfare:
-    @pytest.mark.parametrize("form", ["nash", named("nash"), welfare.nash])
+    @pytest.mark.parametrize("form", ["nash", parse_welfare("nash"), welfare.nash])
     def test_it_is_a_name_an_object_or_a_function(self, form):
         memory = PerfectRecall()
         decision = allocate(ChooseK([1.0, 2.0], 2), memory, memory.init(2), form)
@@ -308,16 +308,16 @@ class TestWelfare:
             (np.eye(300)[0], "egalitarian"),
             (np.zeros(300), "egalitarian"),
         ]:
-            decision = allocate(problem, memory, state, named("generalized_gini", weights=weights))
+            decision = allocate(problem, memory, state, parse_welfare("generalized_gini", weights=weights))
             np.testing.assert_array_equal(decision.served, allocate(problem, memory, state, name).served)
 
     def test_very_steep_curves_neither_overflow_nor_tie(self):
         memory, needs = PerfectRecall(), np.full(6, 0.5)
         state = memory.update(memory.init(6), np.array([1e-3, 2e-3, 1.0, 2.0, 50.0, 51.0]))
         for k in range(1, 6):
-            decision = allocate(ChooseK(needs, k), memory, state, named("alpha_fair", alpha=40.0))
+            decision = allocate(ChooseK(needs, k), memory, state, parse_welfare("alpha_fair", alpha=40.0))
             np.testing.assert_array_equal(decision.served, np.arange(k))
-        decision = allocate(Assign(np.full((6, 2), 0.5)), memory, state, named("alpha_fair", alpha=40.0))
+        decision = allocate(Assign(np.full((6, 2), 0.5)), memory, state, parse_welfare("alpha_fair", alpha=40.0))
         np.testing.assert_array_equal(decision.served, [0, 1])
 
     def test_having_nothing_may_be_far_worse_than_all_differences_between_items(self):
@@ -325,7 +325,7 @@ class TestWelfare:
         state = memory.update(memory.init(3), np.array([0.0, 0.0, 2.0]))
         utilities = np.array([[0.0, 0.0, 2.0, 1.875], [0.0, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.0]])
         for table in (utilities, sparse.csr_array(utilities)):
-            decision = allocate(Assign(table), memory, state, named("alpha_fair", alpha=6.0))
+            decision = allocate(Assign(table), memory, state, parse_welfare("alpha_fair", alpha=6.0))
             np.testing.assert_array_equal(decision.given, [-1, 1, 2, 0])
 
 
@@ -398,7 +398,7 @@ class TestBadInput:
             ({"welfare": 3}, "welfare must be a name"),
             ({"welfare": "happiness"}, "welfare must be one of"),
             ({"welfare": "alpha_fair(alpha=-1)"}, "alpha must be at least 0"),
-            ({"welfare": named("generalized_gini", weights=[1.0])}, "weights must have one entry per agent"),
+            ({"welfare": parse_welfare("generalized_gini", weights=[1.0])}, "weights must have one entry per agent"),
             ({"elapsed": -1}, "elapsed must be"),
             ({"entitlements": [1.0, 0.0]}, "entitlements must be"),
             ({"time_limit": 0}, "time_limit must be"),

@@ -17,7 +17,7 @@ from bygones.allocation.policies import OneStep
 from bygones.allocation.pricing import learning
 from bygones.envs.needs import uniform
 from bygones.memory.priced import Priced
-from bygones.welfare import named, power_burden
+from bygones.welfare import parse_welfare, power_burden
 from support.memories import LastSteps
 
 WELFARES = ["egalitarian", "utilitarian", "power_burden", "power_burden(p=3.5)", "generalized_gini"]
@@ -63,7 +63,7 @@ def chosen(needs, allowed, k):
 
 def burden(name, loads, weights, n):
     """The burden of what each of those who count carries, per unit of its share; written out by hand."""
-    form = named(name).form
+    form = parse_welfare(name).form
     if name == "egalitarian":
         return loads.max()
     if name == "utilitarian":
@@ -512,7 +512,7 @@ class TestOtherWaysToJudge:
 
     def test_power_burden_is_a_welfare(self):
         assert power_burden([1.0, 3.0]) == -10.0
-        assert named("power_burden(p=3)")([1.0, 2.0]) == -9.0
+        assert parse_welfare("power_burden(p=3)")([1.0, 2.0]) == -9.0
         with pytest.raises(ValueError, match="at least 0 for power_burden welfare"):
             power_burden([-1.0, 2.0])
 

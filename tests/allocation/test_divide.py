@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 from bygones import Discounted, Linear, PerfectRecall
 from bygones.allocation import Divide, allocate
 from bygones.allocation.solvers.divide import fill
-from bygones.welfare import named
+from bygones.welfare import parse_welfare
 
 NUMBERS = st.one_of(st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.floats(0.05, 3.0))
 
@@ -44,7 +44,7 @@ def room(problem):
 def test_for_a_sum_of_curves_nobody_would_gain_by_a_transfer(division, alpha, entitled):
     problem, memory, state = division
     entitlements = np.linspace(0.5, 2.0, problem.n_agents) if entitled else None
-    decision = settled(problem, memory, state, named("alpha_fair", alpha=alpha), entitlements)
+    decision = settled(problem, memory, state, parse_welfare("alpha_fair", alpha=alpha), entitlements)
     assert decision.given.sum() == pytest.approx(room(problem), rel=1e-9)
     shift = 1e-6 if alpha >= 1 else 0.0
     weight = memory.ahead(state, np.ones(problem.n_agents)) - memory.ahead(state, np.zeros(problem.n_agents))
@@ -86,7 +86,7 @@ def test_generalised_gini_agrees_with_a_linear_programme(division, data):
     problem, memory, state = division
     n = problem.n_agents
     weights = np.sort(data.draw(st.lists(NUMBERS, min_size=n, max_size=n)))[::-1]
-    decision = settled(problem, memory, state, named("generalized_gini", weights=weights))
+    decision = settled(problem, memory, state, parse_welfare("generalized_gini", weights=weights))
     base = memory.ahead(state, np.zeros(n))
     slope = memory.ahead(state, problem.rates) - base
     assert decision.welfare_after == pytest.approx(gini_by_linear_programme(base, slope, problem, weights), abs=1e-6)
@@ -97,7 +97,7 @@ def test_generalised_gini_does_not_depend_on_how_many_levels_are_looked_at_toget
     rng, memory = np.random.default_rng(0), PerfectRecall()
     state = memory.update(memory.init(20), rng.random(20))
     problem = Divide(3.0, rng.random(20), rng.random(20))
-    weights = named("generalized_gini", weights=np.linspace(1.0, 0.1, 20))
+    weights = parse_welfare("generalized_gini", weights=np.linspace(1.0, 0.1, 20))
     together = allocate(problem, memory, state, weights)
     monkeypatch.setattr("bygones.allocation.solvers.divide_gini._BLOCK", block)
     np.testing.assert_allclose(allocate(problem, memory, state, weights).given, together.given, atol=1e-12)
@@ -139,11 +139,11 @@ def test_generalised_gini_ties_go_to_the_worse_off():
     state = memory.update(memory.init(3), np.array([0.0, 1.0, 5.0]))
     # Only the sum of the two lowest counts, and both have the best rate.
     weights = [1.0, 1.0, 0.0]
-    decision = allocate(Divide(0.5, [1.0, 1.0, 0.5]), memory, state, named("generalized_gini", weights=weights))
+    decision = allocate(Divide(0.5, [1.0, 1.0, 0.5]), memory, state, parse_welfare("generalized_gini", weights=weights))
     np.testing.assert_allclose(decision.given, [0.5, 0.0, 0.0], atol=1e-9)
     # Two stay at 2 whatever is done: once the others are no lower, their gains count for nothing.
     state = memory.update(memory.init(4), np.array([2.0, 2.0, 1.0, 2.0]))
-    lowest = named("generalized_gini", weights=[1.0, 0.001, 0.0, 0.0])
+    lowest = parse_welfare("generalized_gini", weights=[1.0, 0.001, 0.0, 0.0])
     decision = allocate(Divide(1.0, [0.0, 0.0, 2.0, 3.0]), memory, state, lowest)
     np.testing.assert_allclose(decision.after, [2.0, 2.0, 2.6, 2.6], atol=1e-9)
 

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from bygones import Discounted, PerfectRecall
 from bygones.allocation import Assign, ChooseK, Divide, OneStep, allocate
-from bygones.welfare import named
+from bygones.welfare import parse_welfare
 from support import brute_force
 
 WELFARES = [*brute_force.WELFARES, "alpha_fair(alpha=6)"]
@@ -30,11 +30,11 @@ def test_a_division_among_agents_is_one_among_their_copies(division, welfare):
     copies, memory = entitlements.astype(int), PerfectRecall()
     crowd = {"past": past / entitlements, "rates": rates, "caps": None if caps is None else caps / entitlements}
     crowd = {name: each if each is None else np.repeat(each, copies) for name, each in crowd.items()}
-    chosen = named(welfare)
+    chosen = parse_welfare(welfare)
     if welfare == "generalized_gini":
         n, ranks = len(past), copies.sum()
         until = np.interp(np.linspace(0, n, ranks + 1), np.arange(n + 1), 1 - (1 - np.arange(n + 1) / n) ** 2)
-        chosen = named(welfare, weights=np.minimum.accumulate(np.diff(until)))
+        chosen = parse_welfare(welfare, weights=np.minimum.accumulate(np.diff(until)))
     one = allocate(
         Divide(amount, rates, caps), memory, memory.update(memory.init(len(past)), past), welfare,
         entitlements=entitlements,
@@ -86,7 +86,7 @@ def test_under_nash_entitlements_are_exponents():
 def test_weight_on_the_worst_off_alone_is_a_rank_not_an_agent():
     memory = PerfectRecall()
     state = memory.update(memory.init(2), [1.0, 2.0])
-    welfare = named("generalized_gini", weights=[1.0, 0.0])
+    welfare = parse_welfare("generalized_gini", weights=[1.0, 0.0])
     decision = allocate(ChooseK([5.0, 5.0], 1), memory, state, welfare, entitlements=[0.5, 1.5])
     # Of the worse-off half, half is the first agent (at 2 per unit), half the other (at 4/3, or 14/3 if it is served).
     assert decision.welfare_before == pytest.approx(4 / 3)

@@ -11,18 +11,18 @@ from scipy import sparse
 from bygones import Discounted, Instantaneous, Linear, Multiscale, PerfectRecall
 from bygones.allocation import Assign, ChooseK, allocate
 from bygones.allocation.solvers.enumerate import Options, count
-from bygones.welfare import named
+from bygones.welfare import parse_welfare
 from support import brute_force
 
 WELFARES = [
-    named("utilitarian"),
-    named("egalitarian"),
-    named("nash"),
-    named("log_nash"),
-    named("alpha_fair(alpha=0.5)"),
-    named("alpha_fair(alpha=2)"),
-    named("alpha_fair(alpha=6)"),
-    named("generalized_gini"),
+    parse_welfare("utilitarian"),
+    parse_welfare("egalitarian"),
+    parse_welfare("nash"),
+    parse_welfare("log_nash"),
+    parse_welfare("alpha_fair(alpha=0.5)"),
+    parse_welfare("alpha_fair(alpha=2)"),
+    parse_welfare("alpha_fair(alpha=6)"),
+    parse_welfare("generalized_gini"),
 ]
 
 # Few values make ties and zeros common; the odd ones out make instances generic.

@@ -19,7 +19,7 @@ from bygones.allocation.pricing import learning
 from bygones.envs.needs import advantaged, lognormal, uniform
 from bygones.memory.priced import Priced
 from bygones.simulation import policy_named, simulate
-from bygones.welfare import named
+from bygones.welfare import parse_welfare
 from support.memories import LastSteps
 
 OPTIMUM = 0.1784
@@ -181,7 +181,10 @@ class TestThePrices:
     def test_ranked_prices_are_a_mixture_of_orders_of_the_weights(self, past):
         memory, weights = PerfectRecall(), np.array([5.0, 4.0, 3.0, 2.0, 1.0])
         found = prices(
-            ChooseK(np.ones(5), 2), memory, after(memory, past, past), named("generalized_gini", weights=weights)
+            ChooseK(np.ones(5), 2),
+            memory,
+            after(memory, past, past),
+            parse_welfare("generalized_gini", weights=weights),
         )
         scaled = weights * 5 / weights.sum()
         assert found.sum() == pytest.approx(5)

@@ -11,11 +11,11 @@ from bygones.allocation import Assign, ChooseK, allocate, dispatch
 from bygones.allocation.solvers.linear_model import Programme
 from bygones.allocation.solvers.milp import solve
 from bygones.forms import AlphaFair
-from bygones.welfare import named
+from bygones.welfare import parse_welfare
 from support import brute_force
 
 NUMBERS = st.one_of(st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.floats(0.05, 3.0))
-WELFARES = [named(name) for name in brute_force.WELFARES]
+WELFARES = [parse_welfare(name) for name in brute_force.WELFARES]
 
 
 @pytest.fixture(autouse=True)
@@ -59,10 +59,15 @@ def test_products_that_are_next_to_nothing_are_told_apart():
     utilities = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.5], [1.5, 0.0, 0.0, 0.0]])
     memory, every = mixing(3), np.ones((3, 4), dtype=bool)
     rows = brute_force.candidates(utilities, capacity=None, allowed=every)
-    check(Assign(utilities, None), rows, memory, memory.init(3), named("nash"), [2.0, 20.0, 0.5])
+    check(Assign(utilities, None), rows, memory, memory.init(3), parse_welfare("nash"), [2.0, 20.0, 0.5])
 
 
-@given(data=st.data(), welfare=st.sampled_from([named("generalized_gini"), named("egalitarian"), named("log_nash")]))
+@given(
+    data=st.data(),
+    welfare=st.sampled_from(
+        [parse_welfare("generalized_gini"), parse_welfare("egalitarian"), parse_welfare("log_nash")]
+    ),
+)
 @settings(max_examples=40, deadline=None)
 def test_choosing_under_gini_or_with_a_mixing_memory(data, welfare):
     n = data.draw(st.integers(2, 5))

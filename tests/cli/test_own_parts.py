@@ -61,7 +61,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_a_module_in_the_current_folder_is_found(folder):
-    assert catalogue.named("own_ward:Ward(horizon=5)").horizon == 5
+    assert catalogue.parse_scenario("own_ward:Ward(horizon=5)").horizon == 5
     assert sys.path[-1] == str(folder)  # behind all others, so that it hides no library
 
 
@@ -99,7 +99,7 @@ def test_an_error_inside_it_is_not_a_bug_of_bygones(folder, capsys):
 
 @pytest.mark.soak
 def test_a_policy_is_evaluated_if_its_scenario_is_named(folder, capsys):
-    problem = FairProblem(catalogue.named("own_ward:Ward(horizon=6)"))
+    problem = FairProblem(catalogue.parse_scenario("own_ward:Ward(horizon=6)"))
     trained = train(Settings(total_steps=64, rollout_steps=64, hidden=(4,)), problem=problem)
     trained.policy.save(folder / "mine.safetensors")
     told = command_line.refused(capsys, "evaluate", "mine.safetensors")

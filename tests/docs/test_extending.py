@@ -202,7 +202,7 @@ from bygones.envs.problem import problem_of
 from bygones.learn import Settings, learners
 from bygones.learn.descriptions import check_registered, description, rebuilt
 from bygones.envs.needs import Weekly
-from bygones.memory import LastSteps, named
+from bygones.memory import LastSteps, parse_memory
 from bygones.paper.claims import CLAIMS, Judgement
 
 problem = problem_of(
@@ -211,7 +211,7 @@ problem = problem_of(
 check_registered(problem)
 again = rebuilt(description(problem))
 print(again.memory, again.welfare, again.scenario.needs.n_agents)
-print(named("last_steps(length=2)"))
+print(parse_memory("last_steps(length=2)"))
 print(gym.make("bygones.envs:bygones/Beds-v0", horizon=7).observation_space.shape)
 print(gym.make("bygones.envs:bygones/NightShifts-v0").observation_space.shape)
 recall = bygones.PerfectRecall()
@@ -316,7 +316,7 @@ class TestMemory:
                 state = memory.update(state, utilities)
             worth = rng.integers(0, 4, 5).astype(float)
             decision = allocate(ChooseK(worth, 2), memory, state, judge, rng=rng)
-            W, Z = best(candidates(worth, k=2), memory, state, welfare.named(judge))
+            W, Z = best(candidates(worth, k=2), memory, state, welfare.parse_welfare(judge))
             assert decision.optimal
             assert decision.welfare_after == pytest.approx(W, rel=1e-9)
             np.testing.assert_allclose(np.sort(decision.after), Z, rtol=1e-9, atol=1e-12)
@@ -493,7 +493,7 @@ class TestAllocationProblem:
                 if sum(served) <= 2 and len(set(homes[list(served)])) == sum(served):
                     rows.append(worth * served)
             assert len(set(homes[decision.served])) == len(decision.served) <= 2
-            assert decision.welfare_after == pytest.approx(best(rows, memory, state, welfare.named(name))[0])
+            assert decision.welfare_after == pytest.approx(best(rows, memory, state, welfare.parse_welfare(name))[0])
             assert decision.optimal
             assert decision.explain()
 

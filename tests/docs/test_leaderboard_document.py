@@ -113,7 +113,7 @@ def test_learners_hand_out_more_and_less_equally(full, world):
     assert pair.learner.gini > pair.rule.gini
 
     def reward(cell):  # of an episode, with perfect recall
-        horizon, n = catalogue.named(world).horizon, catalogue.named(world).n_agents
+        horizon, n = catalogue.parse_scenario(world).horizon, catalogue.parse_scenario(world).n_agents
         return 0.1 * cell.total * horizon + 0.9 * n * np.log(cell.mean * horizon)
 
     complete = [cell for cell in full if cell.world == world and cell.memory == "perfect"]
@@ -133,7 +133,7 @@ def test_what_the_page_says_about_memories(full):
     long = {True: [], False: []}
     for memory in ("perfect", "discounted T/2"):
         for world, share in by_name[memory].items():
-            long[catalogue.named(world).horizon == 1000].append(share)
+            long[catalogue.parse_scenario(world).horizon == 1000].append(share)
     assert (min(long[True]), max(long[True])) == pytest.approx((0.16, 0.93), abs=0.005)
     assert min(long[False]) > 0.825
     worst = [world for world in catalogue.names() if by_name["none"][world] == min(s[world] for s in by_name.values())]
@@ -182,7 +182,7 @@ def test_what_the_page_says_about_welfare_alone(full, alone):
 
 def test_the_parts_of_the_plant_run_out_before_the_episode_ends():
     envs = gym.make_vec("bygones/mo-Plant-v0", num_envs=10)
-    plant = catalogue.named("plant")
+    plant = catalogue.parse_scenario("plant")
     seen, _ = envs.reset(seed=0)
     for _ in range(plant.horizon - 1):
         seen, *_ = envs.step(np.full(10, plant.n_actions - 1))

@@ -177,5 +177,5 @@ def test_the_unchecked_welfare_is_the_checked_one():
     Z = np.random.default_rng(0).random((4, 10))
     for name in welfare.names():
         parameters = {"alpha": 0.5} if name == "alpha_fair" else {}
-        judge = welfare.named(name, **parameters)
+        judge = welfare.parse_welfare(name, **parameters)
         np.testing.assert_array_equal(judge.judge(Z), judge(Z))

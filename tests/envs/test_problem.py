@@ -47,7 +47,7 @@ def test_actions_are_the_subsets_in_lexicographic_order():
         ({"memory": Linear(np.eye(3) / 2)}, "read out for 3 agents in 3 cells, got 10 agents"),
         ({"welfare": "envy"}, "welfare must be one of"),
         ({"welfare": "alpha_fair(alpha=-1)"}, "alpha must be at least 0"),
-        ({"welfare": welfare.named("generalized_gini", weights=(1.0, 0.0))}, r"one entry per agent \(10\)"),
+        ({"welfare": welfare.parse_welfare("generalized_gini", weights=(1.0, 0.0))}, r"one entry per agent \(10\)"),
         ({"needs": 3}, "needs must be a distribution"),
         ({"needs": needs.uniform(3, 0.0, 0.0)}, "an upper bound above 0"),
         ({"needs": needs.lognormal(np.zeros(3), 1.0), "observation_scale": "window"}, "divides Z by its largest value"),
@@ -110,9 +110,9 @@ def test_the_alpha_fair_family_is_one_structure():
     assert [judge.parameters["alpha"] for judge in families] == [1.0, 1.0, 0.0, math.inf, 2.0]
     Z = np.array([0.3, 1.2, 2.0])
     for name in ("log_nash", "utilitarian", "egalitarian"):
-        assert welfare.as_judge(name)(Z) == welfare.named(name)(Z)
-    assert welfare.as_judge("generalized_gini") == welfare.named("generalized_gini")
-    assert welfare.as_judge(welfare.named("nash"))(Z) == pytest.approx(0.72)
+        assert welfare.as_judge(name)(Z) == welfare.parse_welfare(name)(Z)
+    assert welfare.as_judge("generalized_gini") == welfare.parse_welfare("generalized_gini")
+    assert welfare.as_judge(welfare.parse_welfare("nash"))(Z) == pytest.approx(0.72)
 
 
 def test_the_myopic_agent_sees_needs_only():

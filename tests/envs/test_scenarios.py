@@ -30,7 +30,7 @@ from bygones.envs.scenarios.queues import Jobs, Queues
 from bygones.envs.scenarios.replay import Replay
 from bygones.envs.scenarios.vaccines import Vaccines
 from bygones.envs.wrappers import FairReward
-from bygones.memory import named
+from bygones.memory import parse_memory
 
 NAMES = catalogue.names()
 SECTIONS = ["Description", "Source", "Observation Space", "Action Space", "Utilities", "Starting State"]
@@ -245,7 +245,7 @@ def test_serving_a_queue_lowers_tomorrows_need() -> None:
 def test_a_table_of_ones_own_is_replayed_from_a_file(tmp_path) -> None:
     file = tmp_path / "needs.csv"
     file.write_text("Ana,Ben\n1,2\n3,4\n", encoding="utf-8")
-    it = catalogue.named(f"replay(needs={str(file)!r}, anywhere=False, horizon=4)")
+    it = catalogue.parse_scenario(f"replay(needs={str(file)!r}, anywhere=False, horizon=4)")
     state, seen = it.start(np.zeros(1)), []
     for _ in range(3):
         seen.append(it.observe(state).tolist())
@@ -289,8 +289,8 @@ def test_the_bound_on_welfare() -> None:
         (lambda: Attention(rates=(11.0,)), r"rates must be numbers from 0 to highest \(10\)"),
         (lambda: Vaccines(beta=2.0), "beta must be between 0 and 1"),
         (lambda: FairProblem("donut"), "scenario must be a Scenario such as Donut"),
-        (lambda: named("elephant"), "memory must be one of discounted, instantaneous"),
-        (lambda: named("reset(length=2)"), "memory reset takes every, got 'length'"),
+        (lambda: parse_memory("elephant"), "memory must be one of discounted, instantaneous"),
+        (lambda: parse_memory("reset(length=2)"), "memory reset takes every, got 'length'"),
         (lambda: gym.make("bygones/mo-Donut-v0", weight=0.5), "vector=True has no memory or welfare"),
     ],
 )
@@ -315,11 +315,11 @@ def test_actions_are_numbers_or_agents() -> None:
 
 
 def test_memories_by_name() -> None:
-    assert named("discounted(half_life=50)") == Discounted(half_life=50)
-    assert named("sliding-window(length=3)") == SlidingWindow(3)
-    assert named(Discounted(gamma=0.5)) == Discounted(gamma=0.5)
+    assert parse_memory("discounted(half_life=50)") == Discounted(half_life=50)
+    assert parse_memory("sliding-window(length=3)") == SlidingWindow(3)
+    assert parse_memory(Discounted(gamma=0.5)) == Discounted(gamma=0.5)
 
 
 def test_more_actions_than_can_be_enumerated_are_refused():
     with pytest.raises(ValueError, match="choosing 20 of 1000 agents gives more than the 100,000 subsets"):
-        catalogue.named("allocation(n_agents=1000, n_resources=20)").actions()
+        catalogue.parse_scenario("allocation(n_agents=1000, n_resources=20)").actions()

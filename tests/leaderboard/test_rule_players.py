@@ -19,7 +19,7 @@ from bygones.leaderboard.entries import MEMORIES, BoardEntry
 from bygones.leaderboard.matches import bound, play
 from bygones.leaderboard.rule_players import NOT_FORESEEN, NOT_GOING, NOT_SERVED, RULES, TOO_MANY
 from bygones.learn import evaluate
-from bygones.memory import PerfectRecall, named
+from bygones.memory import PerfectRecall, parse_memory
 
 LARGE = "allocation(n_agents=1000, n_resources=20, n_advantaged=200)"
 
@@ -49,7 +49,7 @@ def test_vaccines_that_are_allocated_are_known_as_well() -> None:
 @pytest.mark.parametrize("memory", MEMORIES)
 @pytest.mark.parametrize("rule", ["max-min", "one-step", "prices"])
 def test_a_rule_remembers_what_the_environment_does(rule: str, memory: str) -> None:
-    remembers = named(MEMORIES[memory](30))
+    remembers = parse_memory(MEMORIES[memory](30))
     problem = FairProblem(Donut(30), remembers, observe_memory=True)
     plays = RULES[rule].made(problem, np.random.default_rng(0))
 
@@ -117,11 +117,11 @@ def test_those_go_who_are_behind() -> None:
     ],
 )
 def test_players_say_where_they_do_not_apply(player: str, name: str, reason: str | None) -> None:
-    assert players.why_not(player, FairProblem(catalogue.named(name))) == reason
+    assert players.why_not(player, FairProblem(catalogue.parse_scenario(name))) == reason
 
 
 def test_lots_are_drawn_among_more_subsets_than_can_be_numbered() -> None:
-    problem = FairProblem(catalogue.named(LARGE))
+    problem = FairProblem(catalogue.parse_scenario(LARGE))
     draw = RULES["random"].made(problem, np.random.default_rng(0))
     served, _ = draw(np.zeros((500, 2000)))
     assert served.shape == (500, 20)

@@ -13,7 +13,7 @@ from bygones.learn.ggf_ppo import GiniPPO, by_rank, rank_weights
 from bygones.learn.rollouts import Rollout
 from bygones.learn.settings import Settings
 from bygones.learn.vector_critics import RankingsWithValues, SubsetsWithValues
-from bygones.welfare import generalized_gini, named
+from bygones.welfare import generalized_gini, parse_welfare
 
 NUMBERS = runs.numbers_of(Settings(discount=0.9, gae_lambda=0.8))
 STEPS, SEEN, ACTIONS, AGENTS = 12, 4, 3, 3
@@ -42,7 +42,7 @@ def test_the_worst_off_has_the_largest_weight() -> None:
 
 
 def test_weights_by_rank_are_the_gradient_of_generalised_gini_welfare() -> None:
-    weights = rank_weights(named("nash"), 5, 0.5)
+    weights = rank_weights(parse_welfare("nash"), 5, 0.5)
     np.testing.assert_allclose(weights, np.array([16, 8, 4, 2, 1]) / 31, rtol=1e-6)
     many = jnp.asarray(RNG.normal(size=(20, 5)), jnp.float32)
     gradients = jax.vmap(jax.grad(lambda J: generalized_gini(J, weights)))(many)
@@ -50,17 +50,19 @@ def test_weights_by_rank_are_the_gradient_of_generalised_gini_welfare() -> None:
 
 
 def test_a_generalised_gini_welfare_brings_its_own_weights() -> None:
-    np.testing.assert_allclose(rank_weights(named("generalized_gini"), 3, 0.5), np.array([5, 3, 1]) / 9, rtol=1e-6)
-    own = named("generalized_gini", weights=[0.7, 0.2, 0.1])
+    np.testing.assert_allclose(
+        rank_weights(parse_welfare("generalized_gini"), 3, 0.5), np.array([5, 3, 1]) / 9, rtol=1e-6
+    )
+    own = parse_welfare("generalized_gini", weights=[0.7, 0.2, 0.1])
     np.testing.assert_allclose(rank_weights(own, 3, 0.5), [0.7, 0.2, 0.1], rtol=1e-6)
-    np.testing.assert_allclose(rank_weights(named("egalitarian"), 3, 1.0), [1 / 3] * 3, rtol=1e-6)
+    np.testing.assert_allclose(rank_weights(parse_welfare("egalitarian"), 3, 1.0), [1 / 3] * 3, rtol=1e-6)
 
 
 def test_advantages_are_those_of_each_agent_alone_weighted_by_rank() -> None:
     played = rollout(RNG.normal(size=(STEPS, AGENTS)) + np.array([0.0, 5.0, -5.0]))
     together = SubsetsWithValues(SEEN, ACTIONS, (6,), AGENTS)
     networks = jax.tree.map(jnp.asarray, together.initial(3))
-    weigh = jax.jit(lambda *all_: ggf_ppo.samples_of(*all_, NUMBERS, shape(together), named("nash"), 0.5))
+    weigh = jax.jit(lambda *all_: ggf_ppo.samples_of(*all_, NUMBERS, shape(together), parse_welfare("nash"), 0.5))
     samples, values = weigh(networks, played)
     weights = np.array([2, 1, 4]) / 7  # the last agent receives least, the second one most
     expected = np.zeros(STEPS)

@@ -29,7 +29,7 @@ POLICIES = {
     "symmetric": (SETTINGS.replace(policy="symmetric"), None),
     "recurrent": (SETTINGS.replace(learner="recurrent-ppo"), None),
     "capped": (SETTINGS, CAPPED),
-    "scenario": (SETTINGS, FairProblem(catalogue.named("donut"))),
+    "scenario": (SETTINGS, FairProblem(catalogue.parse_scenario("donut"))),
 }
 
 
@@ -103,7 +103,7 @@ def test_what_is_not_refused_can_be_played(name, file, tmp_path):
 def test_a_file_makes_nothing_but_memories_and_needs(file):
     tensors, metadata = saved("capped", file)
     problem = json.loads(metadata["problem"])
-    for kind in ("__import__", "register", "np", "named"):
+    for kind in ("__import__", "register", "np", "parse_memory"):
         hostile = json.dumps({**problem, "memory": {"kind": kind, "numbers": {}}})
         safetensors.save(file, tensors, {**metadata, "problem": hostile})
         with pytest.raises(ValueError, match=f"kind must be one of .*, got '{kind}'"):

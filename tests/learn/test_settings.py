@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bygones.learn.settings import Settings
-from bygones.welfare import named, nash
+from bygones.welfare import nash, parse_welfare
 
 
 def test_defaults_are_the_papers() -> None:
@@ -53,7 +53,7 @@ def test_a_welfare_is_one_setting_however_it_is_written() -> None:
     assert Settings(welfare=" alpha_fair( alpha = 2 )").welfare == "alpha_fair(alpha=2)"
 
 
-@pytest.mark.parametrize("welfare", [nash, named("nash"), lambda Z: Z.min(axis=-1), None])
+@pytest.mark.parametrize("welfare", [nash, parse_welfare("nash"), lambda Z: Z.min(axis=-1), None])
 def test_a_welfare_that_is_no_text_is_refused_before_anything_is_trained(welfare: Any) -> None:
     with pytest.raises(ValueError, match=r"welfare must be text such as 'nash' .*: give a function to the problem"):
         Settings(welfare=welfare)

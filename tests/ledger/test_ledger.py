@@ -13,7 +13,7 @@ from bygones.ledger import Entry, Ledger, LedgerError, Rules, StaleProposalError
 from bygones.ledger.model.rules import Change, RuleBook
 from bygones.ledger.model.times import instant, iso
 from bygones.ledger.storage import schema
-from bygones.welfare import named
+from bygones.welfare import parse_welfare
 
 
 def remembered(ledger, at):
@@ -284,7 +284,7 @@ def test_a_ledger_refuses_memories_and_welfare_functions_of_ones_own():
     with pytest.raises(ValueError, match=r"welfare must be the name of a welfare .*, got <function"):
         Rules(welfare=lambda Z: Z.min())
     assert Rules(welfare=welfare.nash).welfare == "nash"
-    assert Rules(half_life="never", welfare=named("alpha_fair", alpha=2)).welfare == "alpha_fair(alpha=2)"
+    assert Rules(half_life="never", welfare=parse_welfare("alpha_fair", alpha=2)).welfare == "alpha_fair(alpha=2)"
 
 
 def test_only_rules_are_rules(tmp_path):

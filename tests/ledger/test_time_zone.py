@@ -11,7 +11,7 @@ from bygones import _times
 from bygones.allocation import ChooseK
 from bygones.cli import program
 from bygones.ledger import Ledger, Rules
-from bygones.ledger.model.times import as_datetime, day, instant, iso, named, shown
+from bygones.ledger.model.times import as_datetime, day, format_instant, instant, iso, shown
 
 BERLIN = "Europe/Berlin"
 
@@ -101,7 +101,7 @@ def ward(new_path):
 def test_a_night_after_midnight_belongs_to_its_day(ward):
     event = ward.record("ana", 8, at="2026-03-02T00:30")
     assert iso(event.time) == "2026-03-01T23:30:00Z"
-    assert named(event.time, ward.zone()) == "2026-03-02 00:30 Europe/Berlin"
+    assert format_instant(event.time, ward.zone()) == "2026-03-02 00:30 Europe/Berlin"
     assert iso(ward.event(1).time) == "2025-12-31T23:00:00Z"
     assert ward.standing("2026-03-02").received.sum() == 0
     assert ward.standing("2026-03-03").received.sum() == 8

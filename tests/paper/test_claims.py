@@ -7,7 +7,7 @@ import pytest
 
 from bygones.paper import criteria
 from bygones.paper.cells import MIN_SEEDS, PerSeed
-from bygones.paper.claims import CLAIMS, add, judge, named
+from bygones.paper.claims import CLAIMS, add, judge, select_claims
 from bygones.paper.judging import CANNOT_TELL, DOES_NOT_ARISE, FAILS, HOLDS, Claim, combined, departure
 from bygones.paper.results import Results
 from support import synthetic_results
@@ -53,8 +53,8 @@ def test_every_claim_says_what_it_is(as_in_the_paper):
 def test_the_claims_are_the_thirteen_with_their_parts():
     numbers = dict.fromkeys(int(name.strip("Cab")) for name in PAPER)
     assert list(numbers) == list(range(1, 14))
-    assert [claim.name for claim in named(["C4", "C7"])] == ["C4a", "C4b", "C7"]
-    assert [claim.name for claim in named(["C1"])] == ["C1a", "C1b"]
+    assert [claim.name for claim in select_claims(["C4", "C7"])] == ["C4a", "C4b", "C7"]
+    assert [claim.name for claim in select_claims(["C1"])] == ["C1a", "C1b"]
 
 
 def test_a_judgement_is_json_with_everything_in_it(as_in_the_paper):

@@ -73,7 +73,9 @@ def test_fixed_needs_are_shared_by_serving_in_turns():
 @pytest.mark.parametrize(("weights", "expected"), [((1.0, 0.2), 0.4), ((1.0, 0.9), 0.9), ((1.0, 1.0), 1.0)])
 def test_generalised_gini_serves_in_turns_or_the_best(weights, expected):
     """Needs of 1 and 1/2, one served: equal shares are worth (g₁ + g₂)/3, all for the first g₂."""
-    found = best(replayed(np.array([[1.0, 0.5]])), 1, welfares.named("generalized_gini", weights=np.array(weights)))
+    found = best(
+        replayed(np.array([[1.0, 0.5]])), 1, welfares.parse_welfare("generalized_gini", weights=np.array(weights))
+    )
     assert_is(found, expected)
 
 
@@ -140,7 +142,7 @@ def test_totals_over_an_episode():
     ["egalitarian", "nash", "utilitarian", "alpha_fair(alpha=2)", "alpha_fair(alpha=0.5)", "generalized_gini"],
 )
 def test_equal_utility_undoes_welfare(welfare):
-    judge = welfares.named("log_nash" if welfare == "nash" else welfare)
+    judge = welfares.parse_welfare("log_nash" if welfare == "nash" else welfare)
     assert equal_utility(welfare, judge(np.full(7, 0.3)), 7) == pytest.approx(0.3)
 
 

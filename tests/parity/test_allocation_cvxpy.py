@@ -6,7 +6,7 @@ from scipy import sparse
 
 from bygones import Discounted, Linear, PerfectRecall
 from bygones.allocation import Assign, ChooseK, Divide, allocate
-from bygones.welfare import named
+from bygones.welfare import parse_welfare
 
 cp = pytest.importorskip("cvxpy")
 
@@ -103,7 +103,7 @@ def test_assign_sums_of_curves_by_the_relaxation_that_is_tight(name, sparsely):
     state, base, _ = past(memory, n, rng)
     utilities = rng.random((n, n)) + 0.01
     decision = allocate(Assign(sparse.csr_array(utilities) if sparsely else utilities), memory, state, name)
-    W = named(name)
+    W = parse_welfare(name)
     alone = np.array([W(base[[i]]) for i in range(n)])
     gains = np.array([[W(base[[i]] + u) for u in utilities[i]] for i in range(n)]) - alone[:, None]
     x = cp.Variable((n, n), nonneg=True)

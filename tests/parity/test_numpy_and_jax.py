@@ -239,7 +239,7 @@ def test_stability_counts_in_float64_whatever_the_matrix_is_made_of():
 
 
 def test_welfare_is_a_pytree():
-    total = jax.jit(lambda W, Z: W(Z))(welfare.named("alpha_fair", alpha=2.0), jnp.ones(3))
+    total = jax.jit(lambda W, Z: W(Z))(welfare.parse_welfare("alpha_fair", alpha=2.0), jnp.ones(3))
     assert total == pytest.approx(welfare.alpha_fair(np.ones(3), 2))
 
 

@@ -22,7 +22,7 @@ from bygones.allocation.problem_contract import Problem
 from bygones.kinds import Kind
 from bygones.memory import Memory, MemoryState, PerfectRecall
 from bygones.memory.priced import EVEN, PricedState
-from bygones.welfare import AnyWelfare, named
+from bygones.welfare import AnyWelfare, parse_welfare
 
 FEW = 10.0
 """The number of problems after which the price learned for an agent counts half."""
@@ -91,7 +91,7 @@ def calibrate_by_name(
         The learned prices, or None if there is nothing to learn: no such request, or a welfare under which all prices
         are 1.
     """
-    form = price_form(named(welfare))
+    form = price_form(parse_welfare(welfare))
     contests = [
         contest
         for request in requests
@@ -111,7 +111,7 @@ class _Lesson:
     """Prices in the course of learning, of agents who need not be in every problem."""
 
     def __init__(self, n_agents: int, welfare: AnyWelfare, entitlements: np.ndarray | None) -> None:
-        self._welfare, self._entitlements = named(welfare), entitlements
+        self._welfare, self._entitlements = parse_welfare(welfare), entitlements
         self._rng = np.random.default_rng(0)
         self._state = learning(PerfectRecall(), welfare).init(n_agents)
         self._seen: list[np.ndarray] = []

@@ -30,7 +30,7 @@ from bygones.kinds import Thing
 from bygones.memory import Memory
 from bygones.memory.contract import State
 from bygones.memory.priced import PricedState
-from bygones.welfare import AnyWelfare, Welfare, named
+from bygones.welfare import AnyWelfare, Welfare, parse_welfare
 
 __all__ = ["Case", "Choice", "Rule", "Solver", "allocate", "at_prices", "by_options", "solver"]
 
@@ -115,7 +115,7 @@ def allocate(
         check_between("time_limit", time_limit, 0.0, math.inf, "a number of seconds above 0, or None", open_low=True)
     problem.check()
     n_agents = problem.n_agents
-    function = named(welfare)
+    function = parse_welfare(welfare)
     check_form(function, problem.kind, n_agents)
     weights = None if entitlements is None else np.asarray(entitlements, dtype=float)
     judge: Callable[[Array], Array] = judge_of(function, weights, problem.kind)
@@ -182,7 +182,7 @@ def at_prices(
     rng = np.random.default_rng(0) if rng is None else rng
     look, form = priced_outlook(np.zeros(problem.n_agents), None, problem.kind), AlphaFair(0.0, mass=prices)
     judge = functools.partial(np.dot, b=prices)
-    case = Case(problem, look, named("utilitarian"), judge, form, rng, entitlements=entitlements)
+    case = Case(problem, look, parse_welfare("utilitarian"), judge, form, rng, entitlements=entitlements)
     if type(problem) is Assign and not is_sparse(problem.utilities):
         with needed_by("Assign"):
             from bygones.allocation.solvers.assign import largest_sum

@@ -26,7 +26,7 @@ from bygones.kinds import Kind
 from bygones.memory import Memory
 from bygones.memory.contract import AnyState
 from bygones.memory.priced import Priced, PricedState
-from bygones.welfare import AnyWelfare, named
+from bygones.welfare import AnyWelfare, parse_welfare
 
 
 class AllocationPolicy(Protocol):
@@ -160,7 +160,7 @@ class Prices(RankingPolicy):
     def __post_init__(self) -> None:
         learning = learning_memory(self.fairness_memory, self.welfare, self.entitlements, self.kind)
         object.__setattr__(self, "memory", replace(learning, start=self.start))
-        object.__setattr__(self, "welfare", named(self.welfare))
+        object.__setattr__(self, "welfare", parse_welfare(self.welfare))
 
     def keys(self, needs: np.ndarray, k: int, state: AnyState, step: int) -> tuple[np.ndarray, ...]:
         worth = needs * self._pricing.prices(state, _ChoiceOfK(needs, k))
@@ -169,7 +169,7 @@ class Prices(RankingPolicy):
 
     @cached_property
     def _pricing(self) -> Pricing:
-        return Pricing(self.memory, price_form(named(self.welfare)), self.entitlements, self.kind)
+        return Pricing(self.memory, price_form(parse_welfare(self.welfare)), self.entitlements, self.kind)
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,7 +45,7 @@ from bygones.memory import Memory, check_entitlements
 from bygones.memory.contract import AnyState
 from bygones.memory.exact_sums import per_agent
 from bygones.memory.priced import STEP, Priced, PricedState, steadiness
-from bygones.welfare import AnyWelfare, Welfare, named
+from bygones.welfare import AnyWelfare, Welfare, parse_welfare
 
 CORRECTION = 0.25
 """c, how strongly the memory corrects around learned or calibrated prices; less where needs linger."""
@@ -217,12 +217,12 @@ def pricing_of(
     """How prices of this problem follow from the memory."""
     if entitlements is not None:
         entitlements = check_entitlements(entitlements, problem.n_agents, exempt=problem.is_burden)
-    return Pricing(memory, price_form(named(welfare)), entitlements, problem.kind, calibration)
+    return Pricing(memory, price_form(parse_welfare(welfare)), entitlements, problem.kind, calibration)
 
 
 def learning(memory: Memory, welfare: AnyWelfare, entitlements: AnyArray | None = None, kind: Kind = "good") -> Priced:
     """The memory, extended to learn prices for this welfare."""
-    alpha = price_form(named(welfare)).steepness
+    alpha = price_form(parse_welfare(welfare)).steepness
     return Priced(memory, alpha if alpha > 0 else math.inf, entitlements, kind=kind)
 
 

@@ -48,7 +48,7 @@ def evaluate(
 
 def _loaded(policy: Path, scenario: str | None) -> TrainedPolicy:
     try:
-        return TrainedPolicy.load(policy, scenario=None if scenario is None else catalogue.named(scenario))
+        return TrainedPolicy.load(policy, scenario=None if scenario is None else catalogue.parse_scenario(scenario))
     except ForeignPartsError as error:
         if not error.parts:
             raise

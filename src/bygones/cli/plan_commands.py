@@ -181,10 +181,11 @@ def swap(
     For example:
         bygones ledger swap ward.db 31 37
     """
-    from bygones.ledger.model.times import named
+    from bygones.ledger.model.times import format_instant
 
     with recording.open(target) as ledger:
         turns, zone = ledger.plans.swap(first, second, **recording.details), ledger.zone()
     recording.print_events(
-        turns, *(f"Event {turn.seq}: {turn.agent} takes the turn on {named(turn.time, zone)}." for turn in turns)
+        turns,
+        *(f"Event {turn.seq}: {turn.agent} takes the turn on {format_instant(turn.time, zone)}." for turn in turns),
     )

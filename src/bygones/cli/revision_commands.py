@@ -64,9 +64,9 @@ def redecide(
 
 def _vacant(target: str, planned: Event, zone: str) -> str:
     """Which turns nobody has now, and how to plan them again."""
-    from bygones.ledger.model.times import SECOND, named, shown
+    from bygones.ledger.model.times import SECOND, format_instant, shown
 
-    when = named(planned.time, zone)
+    when = format_instant(planned.time, zone)
     if planned.kind == "plan":
         return f"Nobody has a turn on {when} now. To plan it again, use bygones ledger plan."
     first, end = (shown(at, zone).replace(" ", "T") for at in (planned.time, planned.time + 60 * SECOND))

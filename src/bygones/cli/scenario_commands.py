@@ -68,13 +68,13 @@ def problem_of(settings: Settings, scenario: str | None, memory: str | None) -> 
     from bygones.envs import catalogue
     from bygones.envs.problem import FairProblem
     from bygones.learn.settings import Settings
-    from bygones.memory import named
+    from bygones.memory import parse_memory
 
     default = {field.name: field.default for field in dataclasses.fields(Settings)}
     if scenario is None:
         if memory is not None and any(getattr(settings, name) != default[name] for name in ("gamma", "aggregation")):
             raise ValueError("give --memory, or --gamma and --aggregation, not both")
-        return None if memory is None else dataclasses.replace(settings.problem(), memory=named(memory))
+        return None if memory is None else dataclasses.replace(settings.problem(), memory=parse_memory(memory))
     for name in _OF_THE_PAPER:
         if getattr(settings, name) != default[name]:
             flag = name.replace("_", "-")
@@ -83,4 +83,4 @@ def problem_of(settings: Settings, scenario: str | None, memory: str | None) -> 
                 f'brackets, such as --scenario "{scenario.partition("(")[0]}(horizon=200)"'
             )
     shared = {name: getattr(settings, name) for name in _SHARED}
-    return FairProblem(catalogue.named(scenario), named(memory or DEFAULT_MEMORY), **shared)
+    return FairProblem(catalogue.parse_scenario(scenario), parse_memory(memory or DEFAULT_MEMORY), **shared)

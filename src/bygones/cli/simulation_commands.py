@@ -92,11 +92,11 @@ def simulate(
         bygones simulate --policy prices one-step random --agents 100 --horizon 10000 --half-life 50
         bygones simulate --policy prices random --kind burden --half-life 50
     """
-    from bygones.memory import Discounted, named
+    from bygones.memory import Discounted, parse_memory
 
     memories: dict[str, Memory] = {f"γ = {g:g}": Discounted(gamma=g) for g in gamma}
     memories |= {f"half-life {h:g}": Discounted(half_life=h) for h in half_life}
-    memories |= {text: named(text) for text in memory}
+    memories |= {text: parse_memory(text) for text in memory}
     if (example is None) == (not policy):
         raise ValueError("give either an example (example-1 or example-2) or policies (--policy one-step random)")
     if example is not None:
@@ -160,7 +160,7 @@ def _simulate_policies(
     from bygones.envs.needs import advantaged
     from bygones.report.figures.policy_figures import policies_figure
     from bygones.simulation_comparison import SimulationComparison
-    from bygones.welfare import named
+    from bygones.welfare import parse_welfare
 
     n_agents, n_advantaged, k, horizon = sizes
     # Checked here, before memory is taken.
@@ -173,7 +173,7 @@ def _simulate_policies(
     # Checked here, before a progress bar appears.
     if check_count("resources", k) > n_agents:
         raise ValueError(f"resources must be at most the number of agents ({n_agents}), got {k}")
-    check_form(named(welfare), kind)
+    check_form(parse_welfare(welfare), kind)
     policies = {name: s.policy_named(name, memory, welfare, needs, k, kind, entitlements) for name in names}
     with progress("Simulating", total=len(policies) * horizon) as advance:
         simulations = {

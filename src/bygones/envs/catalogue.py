@@ -47,7 +47,7 @@ def made(name: str, arguments: Mapping[str, object]) -> Scenario:
     return scenarios.read(name, **arguments).build()
 
 
-def named(text: str) -> Scenario:
+def parse_scenario(text: str) -> Scenario:
     """The scenario of a text such as `donut` or `queues(n_machines=8, horizon=500)`."""
     return scenarios.read(text).build()
 

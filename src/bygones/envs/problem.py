@@ -21,7 +21,7 @@ from bygones._arrays import Array, Condition, Floats, Number, check_between, che
 from bygones.envs import catalogue
 from bygones.envs.scenario import Scenario
 from bygones.envs.scenarios.allocation import Allocation
-from bygones.memory import Discounted, Memory, named
+from bygones.memory import Discounted, Memory, parse_memory
 from bygones.welfare import AnyWelfare, Welfare, as_judge, check_axis
 
 Scale = Literal["none", "fixed", "window", "expected", "relative", "running"]
@@ -195,7 +195,7 @@ class FairProblem:
 
     def _check_memory_and_welfare(self) -> None:
         if isinstance(self.memory, str):
-            object.__setattr__(self, "memory", named(self.memory))
+            object.__setattr__(self, "memory", parse_memory(self.memory))
         if not isinstance(self.memory, Memory):
             raise ValueError(f"memory must be a bygones memory such as Discounted(gamma=0.99), got {self.memory!r}")
         self.memory.init(self.n_agents)

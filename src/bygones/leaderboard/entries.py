@@ -52,10 +52,10 @@ class BoardEntry(NamedTuple):
         """The problem that is played and learned."""
         from bygones.envs import catalogue
         from bygones.envs.problem import FairProblem
-        from bygones.memory import named
+        from bygones.memory import parse_memory
 
-        world = catalogue.named(self.scenario)
-        memory = named(MEMORIES[self.memory](world.horizon))
+        world = catalogue.parse_scenario(self.scenario)
+        memory = parse_memory(MEMORIES[self.memory](world.horizon))
         return FairProblem(world, memory, welfare=self.welfare, observation_scale="expected")
 
 

@@ -176,7 +176,7 @@ def rebuilt(described: Description, scenario: Scenario | None = None) -> FairPro
     return FairProblem(
         scenario,
         memory=_rebuilt(memory, described["memory"]),
-        welfare=welfare.named(described["welfare"]["kind"], **described["welfare"]["numbers"]),
+        welfare=welfare.parse_welfare(described["welfare"]["kind"], **described["welfare"]["numbers"]),
         **{name: described[name] for name in PLAIN if name in described},
     )
 

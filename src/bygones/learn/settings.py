@@ -17,7 +17,7 @@ from bygones.envs.problem import PLAIN, End, FairProblem, Scale
 from bygones.envs.scenarios.allocation import Allocation
 from bygones.learn import learners
 from bygones.memory import Discounted
-from bygones.welfare import named
+from bygones.welfare import parse_welfare
 
 Aggregation = Literal["additive", "averaged"]
 PolicyKind = Literal["mlp", "symmetric"]
@@ -148,7 +148,7 @@ class Settings:
                 "welfare must be text such as 'nash' in Settings, which are saved as text: give a function to the "
                 f"problem instead, as train(settings, problem=FairProblem(welfare=...)), got {self.welfare!r}"
             )
-        object.__setattr__(self, "welfare", str(named(self.welfare)))
+        object.__setattr__(self, "welfare", str(parse_welfare(self.welfare)))
         for name, most in _COUNTS.items():
             check_count(name, getattr(self, name), most=most)
         for name in ("discount", "gae_lambda"):

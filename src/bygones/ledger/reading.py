@@ -214,7 +214,7 @@ class Readable:
                 query = sa.select(sa.func.max(table.c.seq)).where(table.c.recorded <= known_by)
                 last = connection.execute(query).scalar()
                 if last is None:
-                    raise ValueError(f"nothing had been recorded by {book.named(known_by)}")
+                    raise ValueError(f"nothing had been recorded by {book.format_instant(known_by)}")
             if last is not None:
                 book = rows.load_changes(connection, last)
             if time is None:

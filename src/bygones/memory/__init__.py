@@ -3,7 +3,7 @@ r"""The memory of past utilities: one interface, several memories.
 `bygones.memory.contract` defines the promises of a memory, `bygones.memory.discounted` holds the paper's memories,
 `bygones.memory.per_agent` has memories with a decay per agent and `bygones.memory.linear` the memories of Theorem 5.
 `bygones.memory.windows` and `bygones.memory.bounded` hold others that people use; `docs/memories.md` compares them.
-`docs/extending.md` shows how to add one. `named` finds a memory by its name.
+`docs/extending.md` shows how to add one. `parse_memory` finds a memory by its name.
 """
 
 from bygones.memory.around import Around
@@ -14,8 +14,8 @@ from bygones.memory.contract import (
     Response,
     check_entitlements,
     memories,
-    named,
     named_in_time,
+    parse_memory,
 )
 from bygones.memory.discounted import Discounted, Instantaneous, PerfectRecall
 from bygones.memory.exact_sums import MemoryState
@@ -47,8 +47,8 @@ __all__ = [
     "WindowState",
     "check_entitlements",
     "memories",
-    "named",
     "named_in_time",
+    "parse_memory",
 ]
 
 FIXED: dict[type[Memory], tuple[str, ...]] = {SlidingWindow: ("length",), Priced: ("kind",)}

@@ -203,8 +203,8 @@ memories: Registry[Memory] = Registry(
 """The memories by name, such as `discounted(half_life=50)`. `memories.add` adds your own."""
 
 
-def named(memory: AnyMemory) -> Memory:
-    """The memory that is meant, in steps: `named("perfect")`, `named("discounted(half_life=50)")`, or itself.
+def parse_memory(memory: AnyMemory) -> Memory:
+    """The memory of a name, in steps, as in `parse_memory("discounted(half_life=50)")`. A `Memory` is itself.
 
     Raises:
         ValueError: no memory has this name, or it does not take these parameters.

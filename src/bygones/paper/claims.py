@@ -76,7 +76,7 @@ def judge(results: Results, names: Sequence[str] | None = None, **changes: objec
                 if claim.scales is None or scale in claim.scales
             },
         )
-        for claim in named(names)
+        for claim in select_claims(names)
     )
     return Judgements(judgements, {} if changes else departure(results))
 
@@ -102,7 +102,7 @@ def _alike(results: Results, scale: str) -> Results:
     return Results(pa.concat_tables([results.table.slice(0, 0), *parts]))
 
 
-def named(names: Sequence[str] | None = None) -> list[Claim]:
+def select_claims(names: Sequence[str] | None = None) -> list[Claim]:
     """The claims of these names, or of names that begin with them and go on with a letter; by default all.
 
     Raises:

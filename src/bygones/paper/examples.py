@@ -170,7 +170,7 @@ def run(
         seed: seeds the draw among equally good allocations.
     """
     steps = check_count("steps", steps, most=100_000)
-    judge, rng = welfare.named(welfare_function), np.random.default_rng(seed)
+    judge, rng = welfare.parse_welfare(welfare_function), np.random.default_rng(seed)
     worth, joins = np.array(example.utilities), np.array(example.joins)
     state = memory.init(len(example.agents))
     utilities, remembered, owners = [], [], []

@@ -17,7 +17,7 @@ from bygones._arrays import Json, check_count, check_one_of
 from bygones.envs.problem import Scale
 from bygones.learn.descriptions import Run
 from bygones.learn.settings import Settings, later_defaults
-from bygones.welfare import named
+from bygones.welfare import parse_welfare
 
 WELFARES = ("egalitarian", "nash")
 AGGREGATIONS = ("additive", "averaged")
@@ -69,7 +69,7 @@ class Grid:
     def __post_init__(self) -> None:
         check_count("seeds", self.seeds, most=10_000)
         if not isinstance(self.welfare, str):
-            object.__setattr__(self, "welfare", tuple(str(named(each)) for each in self.welfare))
+            object.__setattr__(self, "welfare", tuple(str(parse_welfare(each)) for each in self.welfare))
         for name in ("welfare", "aggregation", "horizon", "gamma"):
             values = getattr(self, name)
             if isinstance(values, str) or not values or len(set(values)) != len(values):

@@ -15,7 +15,7 @@ from gymnasium.utils.env_checker import data_equivalence as same
 
 import bygones
 from bygones.envs.wrappers import FairReward, RememberRewards
-from bygones.welfare import named
+from bygones.welfare import parse_welfare
 from support.vector_rewards import IDS, MEMORIES, NON_NEGATIVE, REPLAYABLE, SIGNED, Scripted, make, welfare_for
 
 DISCOUNTED = bygones.Discounted(gamma=0.9)
@@ -61,7 +61,7 @@ def rollout(env, steps, seed=3):
 def test_observation_reward_and_info_follow_the_formulas(name, average):
     gamma, weight, discount = 0.9, 0.7, 0.99
     memory = bygones.Discounted(gamma=gamma, average=average)
-    base, W = Overheard(make(name)), named(welfare_for(name))
+    base, W = Overheard(make(name)), parse_welfare(welfare_for(name))
     env = FairReward(
         RememberRewards(base, memory, observe_denominator=True), memory, W, weight, shaping_discount=discount
     )
@@ -342,7 +342,7 @@ def test_bad_settings_of_remember_rewards(change, message):
 
 
 def test_weights_of_the_wrong_length_are_refused():
-    welfare = named("generalized_gini", weights=(1.0, 0.0))
+    welfare = parse_welfare("generalized_gini", weights=(1.0, 0.0))
     with pytest.raises(ValueError, match="weights must have one entry per agent"):
         FairReward(make("minecart-v0"), DISCOUNTED, welfare, 0.5)
 

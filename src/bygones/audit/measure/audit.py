@@ -24,7 +24,7 @@ from bygones.audit.replay.past_decisions import decisions_among
 from bygones.audit.replay.what_if import replay_all
 from bygones.kinds import Kind, check_kind
 from bygones.ledger.model.rules import NEWCOMER_RULES, check_entitlement, check_newcomers
-from bygones.welfare import AnyWelfare, named
+from bygones.welfare import AnyWelfare, parse_welfare
 
 HALF_LIVES = ("1d", "7d", "30d", "inf")
 """The default half-lives where times are instants."""
@@ -102,7 +102,7 @@ def audit(
     if rule is not None and rule not in NEWCOMER_RULES:
         check_between("newcomers", float(rule), 0.0, LARGEST_START, f"at most {LARGEST_START:g}")
     about: Kind = check_kind(kind) if kind is not None else "good" if own is None else own.kind
-    judge = named(welfare)
+    judge = parse_welfare(welfare)
     check_form(judge, about)
     shares = Shares(dict(entitlements)) if isinstance(entitlements, Mapping) else entitlements
     given = None

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bygones.audit.read.clock import Clock
-from bygones.memory import Discounted, Memory, memories, named, named_in_time
+from bygones.memory import Discounted, Memory, memories, named_in_time, parse_memory
 from bygones.memory.contract import IN_TIME
 
 MOST_STEPS = 1000
@@ -52,7 +52,7 @@ class Alternative:
         if self.kind == "discounted":
             return Discounted(half_life=self.length / usual), usual
         if self.kind not in IN_TIME:
-            return named(self.kind), usual
+            return parse_memory(self.kind), usual
         steps = min(max(round(self.length / usual), 1), MOST_STEPS)
         return memories.part(self.kind)(steps), self.length / steps
 
@@ -91,7 +91,7 @@ def named_memory(clock: Clock, text: str) -> Alternative:
     memory, given = named_in_time(text)
     kind, parameter = memory.name, IN_TIME.get(memory.name)
     if parameter is None:
-        named(text)
+        parse_memory(text)
         return Alternative(str(memory), _PHRASES.get(str(memory), f"With {memory}"), str(memory), math.inf)
     if given is None:
         raise ValueError(f"memory {kind} needs its {parameter}, as in {kind}({parameter}=30d), got {text!r}")

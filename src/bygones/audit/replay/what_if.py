@@ -20,7 +20,7 @@ from bygones.audit.replay.past_decisions import Decisions, decisions_of
 from bygones.audit.replay.what_if_document import what_if_document
 from bygones.document.document import Answer, Document
 from bygones.kinds import Kind, check_kind, words
-from bygones.welfare import AnyWelfare, named
+from bygones.welfare import AnyWelfare, parse_welfare
 
 DRAWS = 10
 """How often each course is run."""
@@ -155,7 +155,7 @@ def what_if(
         check_one_of("rule", rule, get_args(Rule))
     check_count("draws", draws, most=10_000)
     check_kind(kind)
-    check_form(named(welfare), kind)
+    check_form(parse_welfare(welfare), kind)
     clock = history.clock
     chosen = alternatives(clock, half_lives, memories)
     if not chosen:

@@ -15,7 +15,7 @@ from bygones._arrays import Bools, Floats, check_between
 from bygones.envs.batches import Info
 from bygones.envs.wrappers.recall import Recall, over
 from bygones.memory import Memory, PerfectRecall
-from bygones.welfare import AnyWelfare, Welfare, as_judge, check_axis, judged, named
+from bygones.welfare import AnyWelfare, Welfare, as_judge, check_axis, judged, parse_welfare
 
 
 class Fairness:
@@ -37,7 +37,7 @@ class Fairness:
         self._remembered = Recall(memory, n_agents, batch)
         # The truth on the memory's own scale: totals, or means where the memory is an average.
         self._true = Recall(PerfectRecall(average=memory.average), n_agents, batch)
-        _check_signs(self.welfare, str(named(welfare)), memory, reward_space)
+        _check_signs(self.welfare, str(parse_welfare(welfare)), memory, reward_space)
         self._has_shares = bool((reward_space.low >= 0).all())
         if batch:
             check_axis(self.welfare, n_agents)

@@ -18,7 +18,7 @@ from bygones.ledger.model.events import AMOUNTS, DECISIONS, RECEIVED, Event, is_
 from bygones.ledger.model.fold import START
 from bygones.ledger.model.rules import Rules
 from bygones.ledger.model.settings import settings_in_words
-from bygones.ledger.model.times import day_in_words, named
+from bygones.ledger.model.times import day_in_words, format_instant
 from bygones.ledger.storage import draw_table, revisions, rows
 
 _VERBS = {"leave": "leaves", "hold": "goes on hold", "resume": "takes part again"}
@@ -130,7 +130,7 @@ class EventAccount(Answer):
                 what = f"{event.agent} joins, starting with{size}," if starts else f"{event.agent} joins"
             case kind:
                 what = f"{event.agent} {_VERBS[kind]}" if kind in _VERBS else f"{event.agent}, {kind}{size}"
-        when = f"at {named(event.time, self.zone)}, recorded at {named(event.recorded, self.zone)}"
+        when = f"at {format_instant(event.time, self.zone)}, recorded at {format_instant(event.recorded, self.zone)}"
         return (
             f"Event {event.seq}: {what if event.agent is not None else f'{event.kind}{size}'} {when}"
             f"{f' by {event.author}' if event.author else ''}"

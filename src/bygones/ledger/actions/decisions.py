@@ -28,7 +28,7 @@ from bygones.ledger.model.fold import NEVER
 from bygones.ledger.model.participation import ON_HOLD, PRESENT
 from bygones.ledger.model.rules import RuleBook, Rules
 from bygones.ledger.model.standing import Standing
-from bygones.ledger.model.times import UNITS, When, as_datetime, day_in_words, iso, named, short_day
+from bygones.ledger.model.times import UNITS, When, as_datetime, day_in_words, format_instant, iso, short_day
 from bygones.ledger.storage import draw_table, rows, schema, timeline
 from bygones.ledger.storage.revisions import in_effect
 from bygones.ledger.storage.store import LedgerError
@@ -133,7 +133,7 @@ class Proposal(Answer):
         status = dict(zip(self.standing.names, self.standing.status, strict=True))
         if agent not in status:
             raise ValueError(
-                f"why_not must name an agent who had joined by {named(self.at, self.standing.zone)}, such as "
+                f"why_not must name an agent who had joined by {format_instant(self.at, self.standing.zone)}, such as "
                 f"{listed(self.standing.names, 5)}, got {agent!r}"
             )
         if status[agent] != PRESENT:
@@ -173,7 +173,7 @@ class Proposal(Answer):
         }
 
     def __repr__(self) -> str:
-        return f"<Proposal at {named(self.at, self.standing.zone)}: {self.allocation!r}>"
+        return f"<Proposal at {format_instant(self.at, self.standing.zone)}: {self.allocation!r}>"
 
     def _priced(self) -> dict[str, Any]:
         """The rule, and the price of a unit for each agent who asked, where the rule is `prices`."""
@@ -315,8 +315,9 @@ def _time(connection: sa.Connection, book: RuleBook, at: When | None, now: int) 
     time = max(now, book.began) if at is None else book.instant(at)
     if time > now + SKEW:
         raise ValueError(
-            f"at must not be in the future (it is now {book.named(now)}), got "
-            f"{book.named(time) if at is None else at}: decide when the time has come, or plan it (bygones ledger plan)"
+            f"at must not be in the future (it is now {book.format_instant(now)}), got "
+            f"{book.format_instant(time) if at is None else at}: decide when the time has come, or plan it "
+            "(bygones ledger plan)"
         )
     table = schema.events
     kinds = (*DECISIONS, *RECEIVED, "offset", "correction")
@@ -325,7 +326,7 @@ def _time(connection: sa.Connection, book: RuleBook, at: When | None, now: int) 
     latest = connection.execute(query).scalar()
     if latest is not None:
         raise ValueError(
-            f"at must not be before the last amount or decision ({book.named(latest)}), got {at}: "
+            f"at must not be before the last amount or decision ({book.format_instant(latest)}), got {at}: "
             "to decide a past period again, use `bygones ledger redecide`"
         )
     return time
@@ -350,13 +351,14 @@ def _check_agents(request: Problem, stood: Standing, names: Sequence[str]) -> No
         if agent not in status:
             raise rows.unknown_agent(agent, stood.names)
         raise ValueError(
-            f"agent {agent!r} is {status[agent]} at {named(stood.at, stood.zone)} and cannot take part in this "
-            f"decision: {'resume' if status[agent] == ON_HOLD else 'join'} them first, or leave them out of the request"
+            f"agent {agent!r} is {status[agent]} at {format_instant(stood.at, stood.zone)} and cannot take part in "
+            f"this decision: {'resume' if status[agent] == ON_HOLD else 'join'} them first, or leave them out of the "
+            "request"
         )
     if not names:
         raise ValueError("no agent is present: let someone join first")
     if stood.rules.kind == "burden" and not request.asking:
         raise ValueError(
-            f"no one can take this burden at {named(stood.at, stood.zone)}: everyone in the request is on hold, away, "
-            "not available or has an empty cell; add someone who can"
+            f"no one can take this burden at {format_instant(stood.at, stood.zone)}: everyone in the request is on "
+            "hold, away, not available or has an empty cell; add someone who can"
         )

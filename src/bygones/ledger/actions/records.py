@@ -76,7 +76,7 @@ def _check_can_join(tx: Transaction, names: Sequence[str], time: int) -> None:
     _, agents = rows.load_agents(tx.connection, tx.remembering, set(names))
     for name, as_of in zip(agents.names, agents.as_of.tolist(), strict=True):
         if time < as_of:
-            then, before = tx.book.named(time), tx.book.named(as_of)
+            then, before = tx.book.format_instant(time), tx.book.format_instant(as_of)
             raise ValueError(f"{name!r} cannot join at {then}, before their latest event ({before})")
     changes: dict[str, Participation] = dict(zip(agents.names, agents.participation, strict=True))
     for name in names:
@@ -117,7 +117,7 @@ def amounts(
     for i, (name, time) in enumerate(zip(names, times, strict=True)):
         if not participation.was_member(changes[name], time):
             what = f"{name_of(i, entries, 'agent')} {name!r}"
-            raise ValueError(f"{what} was not a member at {tx.book.named(time)}")
+            raise ValueError(f"{what} was not a member at {tx.book.format_instant(time)}")
     own = [None if entry.key is None else keys.check_key(entry.key) for entry in entries]
     return [
         tx.append(kind, time, agent=name, amount=amount, refers=refers, note=note, details=about, key=key)
@@ -266,7 +266,7 @@ def change_rules(tx: Transaction, time: int, settings: dict[str, Any], note: str
     if latest is not None and any(name in settings for name in MEMORY_SETTINGS):
         raise ValueError(
             f"{' and '.join(name for name in MEMORY_SETTINGS if name in settings)} cannot change before the latest "
-            f"event ({tx.book.named(latest)}), got {tx.book.named(time)}"
+            f"event ({tx.book.format_instant(latest)}), got {tx.book.format_instant(time)}"
         )
     event = tx.append("rules", time, details=settings, note=check_text("note", note))
     tx.book = tx.book.after(Change(time, event.seq, settings))
@@ -320,7 +320,7 @@ def _check_nothing_after(tx: Transaction, name: str, time: int) -> None:
     query = sa.select(sa.func.max(table.c.time)).join_from(table, schema.agents).where(*after)
     latest = tx.connection.execute(query).scalar()
     if latest is not None:
-        then, before = tx.book.named(time), tx.book.named(latest)
+        then, before = tx.book.format_instant(time), tx.book.format_instant(latest)
         raise ValueError(f"{name!r} cannot leave at {then}, before their latest event ({before})")
 
 

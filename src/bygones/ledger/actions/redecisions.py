@@ -91,22 +91,23 @@ def redecide(tx: Transaction, start: int, end: int | None, note: str = "") -> li
     book, first = tx.book, max(start, tx.book.began)
     if first > tx.recorded:
         raise ValueError(
-            f"from must not be in the future (it is now {book.named(tx.recorded)}), got {book.named(first)}"
+            f"from must not be in the future (it is now {book.format_instant(tx.recorded)}), got "
+            f"{book.format_instant(first)}"
         )
     end = tx.recorded + 1 if end is None else end
     if end <= first:
-        raise ValueError(f"to must be after from ({book.named(first)}), got {book.named(end)}")
+        raise ValueError(f"to must be after from ({book.format_instant(first)}), got {book.format_instant(end)}")
     changes = book.memory_changes_after(first)
     if changes is not None and changes < end <= tx.recorded:
         raise ValueError(
-            f"the memory changes at {book.named(changes)}, in the middle of this period: make the decisions before and "
-            "after it again one after the other"
+            f"the memory changes at {book.format_instant(changes)}, in the middle of this period: make the decisions "
+            "before and after it again one after the other"
         )
     # Later decisions were made from another memory, and are not compared.
     until = tx.recorded if changes is None else min(changes - 1, tx.recorded)
     past = _Past(tx.connection, book, first, until)
     if not any(first <= decision.time < end for decision in past.decisions):
-        raise ValueError(f"no decision was made between {book.named(first)} and {book.named(end)}")
+        raise ValueError(f"no decision was made between {book.format_instant(first)} and {book.format_instant(end)}")
     differ: list[Redecision] = []
     replaced: list[tuple[Event, Proposal]] = []
     later: list[list[Any]] = []
@@ -130,7 +131,9 @@ def redecide(tx: Transaction, start: int, end: int | None, note: str = "") -> li
                     past.put(decision.time, again.utilities.items())
                     continue
             elif in_period:
-                raise ValueError(f"decision {decision.seq} ({book.named(decision.time)}) cannot be made again: {again}")
+                raise ValueError(
+                    f"decision {decision.seq} ({book.format_instant(decision.time)}) cannot be made again: {again}"
+                )
             else:
                 differ.append(Redecision(decision.seq, decision.time, before, {}, in_period, (CANNOT,)))
                 later.append([decision.seq, None])

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from bygones.ledger.model.events import canonical
-from bygones.ledger.model.times import named
+from bygones.ledger.model.times import format_instant
 
 Participation: TypeAlias = tuple[tuple[int, str], ...]
 """When one agent joined, left, went on hold and resumed: instants and kinds, in the order of time and, within one
@@ -76,7 +76,7 @@ def with_change(changes: Participation, time: int, kind: str, agent: str, zone: 
     if impossible is not None:
         position, state = impossible
         at, following = together[position]
-        when = named(at, zone)
+        when = format_instant(at, zone)
         is_so = {"hold": "already on hold", "resume": "not on hold", "join": "already a member"}
         if state != AWAY and following in is_so:
             raise ValueError(f"agent {agent!r} is {is_so[following]} at {when}")

@@ -35,8 +35,7 @@ from bygones._arrays import AnyArray
 from bygones.ledger.model import times
 from bygones.ledger.model.participation import Participation, holds
 from bygones.ledger.model.times import SECOND, UNITS, as_datetime, duration
-from bygones.memory import Capped, Discounted, Memory, SlidingWindow, named_in_time
-from bygones.memory import named as memory_named
+from bygones.memory import Capped, Discounted, Memory, SlidingWindow, named_in_time, parse_memory
 
 PERIODS = ("day", "week", "month", "quarter", "year")
 """The periods of the calendar after which a memory can start over."""
@@ -123,7 +122,7 @@ def _uncapped(text: str) -> TimedMemory:
         return TimedMemory(text, SlidingWindow(steps), counts=unit)
     if named.name == "reset":
         return TimedMemory(text, Discounted(gamma=0.0), counts=_period(str(length)), is_calendar=True)
-    memory = memory_named(text)
+    memory = parse_memory(text)
     if not memory.keeps_agents_apart or memory.forgets_at_once:
         raise ValueError(f"a ledger needs a memory that lasts and keeps agents apart, got {text!r}")
     return TimedMemory(text, memory, rate=1.0 / UNITS["d"])

@@ -34,7 +34,7 @@ from bygones.ledger.model.remembering import (
     remembering,
 )
 from bygones.ledger.model.times import UNITS, When, duration, instant
-from bygones.welfare import named
+from bygones.welfare import parse_welfare
 
 NEWCOMER_RULES = ("zero", "mean", "median", "entitled share")
 """Newcomer rules by name; a number is accepted as well."""
@@ -114,7 +114,7 @@ class Rules:
             cap = check_between("cap", self.cap, 0.0, math.inf, accepted, open_low=True, open_high=True)
             object.__setattr__(self, "cap", float(cap))
         check_kind(self.kind)
-        welfare = named(self.welfare)
+        welfare = parse_welfare(self.welfare)
         if welfare.function is not None and ":" not in welfare.name:
             raise ValueError(
                 "welfare must be the name of a welfare such as 'nash', since a ledger stores its rules as "
@@ -323,13 +323,14 @@ class RuleBook:
         """The rules in force at an instant."""
         if time < self.began:
             raise ValueError(
-                f"at must not be before the ledger began ({self.named(self.began)}), got {self.named(time)}"
+                f"at must not be before the ledger began ({self.format_instant(self.began)}), got "
+                f"{self.format_instant(time)}"
             )
         return self.history[int(np.searchsorted(self._starts, time, side="right")) - 1]
 
-    def named(self, time: int) -> str:
+    def format_instant(self, time: int) -> str:
         """An instant in the ledger's time zone, for sentences."""
-        return times.named(time, self.zone)
+        return times.format_instant(time, self.zone)
 
     def instant(self, when: When, name: str = "at") -> int:
         """The instant of a time, which is one in the ledger's time zone if it names no other."""

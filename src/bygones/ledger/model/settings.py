@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from bygones.document.document import Block, Document, Table
 from bygones.ledger.model.remembering import DISCOUNTED
 from bygones.ledger.model.rules import NO_RULES, Change, Rules
-from bygones.ledger.model.times import named
+from bygones.ledger.model.times import format_instant
 
 
 def rules_document(rules: Rules, ahead: Sequence[Change], zone: str) -> Document:
@@ -21,7 +21,7 @@ def rules_document(rules: Rules, ahead: Sequence[Change], zone: str) -> Document
     blocks: list[Block] = [Table("", ["rule", "setting"], list(settings_in_words(in_force)))]
     for change in ahead:
         changed = ", ".join(f"{name} {setting}" for name, setting in settings_in_words(change.settings))
-        blocks.append(f"From {named(change.time, zone)} on (event {change.seq}): {changed}.")
+        blocks.append(f"From {format_instant(change.time, zone)} on (event {change.seq}): {changed}.")
     return Document(rules.memory_sentence, blocks, "Rules")
 
 

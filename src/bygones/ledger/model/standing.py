@@ -29,7 +29,7 @@ from bygones.ledger.model import fold
 from bygones.ledger.model.fold import NEVER, Snapshot
 from bygones.ledger.model.participation import PRESENT, status
 from bygones.ledger.model.rules import RuleBook, Rules
-from bygones.ledger.model.times import iso, named, short_day
+from bygones.ledger.model.times import format_instant, iso, short_day
 
 LEVEL = 5e-4
 """Who is owed less than this is level: nobody acts on so little."""
@@ -70,7 +70,7 @@ class Standing(Answer):
         return len(self.names)
 
     def __repr__(self) -> str:
-        return f"<Standing of {counted(len(self), 'agent')} at {named(self.at, self.zone)}>"
+        return f"<Standing of {counted(len(self), 'agent')} at {format_instant(self.at, self.zone)}>"
 
     def document(self, since: Mapping[str, int] | None = None, later: Standing | None = None) -> Document:
         """The standing as people read it, the next agent first.
@@ -81,7 +81,7 @@ class Standing(Answer):
             later: the standing at a later time if nothing more is recorded, to show next to this one.
         """
         if not len(self):
-            return Document(f"No agent has joined by {named(self.at, self.zone)}.", label="Standing")
+            return Document(f"No agent has joined by {format_instant(self.at, self.zone)}.", label="Standing")
         rules, thing, word = self.rules, self.rules.handed_out, words(self.rules.kind)
         most, ranking, following = max(self.remembered.max(), 0.0) or 1.0, self.ranked(), self.following
         columns: list[tuple[Column, Sequence[Cell]]] = [
@@ -110,7 +110,9 @@ class Standing(Answer):
         chosen = frozenset(i for i, row in enumerate(ranking) if row in following)
         share = f"the {word.share}" if self.is_unequal else "an equal share"
         note = f"Balance: how far the {word.recent} is below ({word.owes}) or above (ahead) {share}."
-        how = f"Standing of {named(self.at, self.zone)}, with {rules.welfare} welfare and the rule {rules.rule}."
+        how = (
+            f"Standing of {format_instant(self.at, self.zone)}, with {rules.welfare} welfare and the rule {rules.rule}."
+        )
         table = Table("", [column for column, _ in columns], rows, chosen, note)
         return Document(
             self._headline(following), [table.without_empty(), f"{rules.memory_sentence} {how}"], "Standing"

@@ -14,8 +14,8 @@ from zoneinfo import ZoneInfo
 from bygones._times import EPOCH, When, instant
 
 __all__ = [
-    "SECOND", "UNITS", "When", "as_datetime", "day", "day_in_words", "duration", "in_words", "instant", "iso",
-    "later_by", "named", "now", "short_day", "shown",
+    "SECOND", "UNITS", "When", "as_datetime", "day", "day_in_words", "duration", "format_instant", "in_words",
+    "instant", "iso", "later_by", "now", "short_day", "shown",
 ]  # fmt: skip
 
 SECOND = 1_000_000
@@ -55,7 +55,7 @@ def shown(at: int, zone: str = "UTC") -> str:
     return as_datetime(at).astimezone(ZoneInfo(zone)).strftime("%Y-%m-%d %H:%M")
 
 
-def named(at: int, zone: str = "UTC") -> str:
+def format_instant(at: int, zone: str = "UTC") -> str:
     """The instant to the minute, with its time zone, for sentences."""
     return f"{shown(at, zone)} {zone}"
 

@@ -276,7 +276,7 @@ def unplan(tx: Transaction, start: int, end: int | None = None, note: str = "") 
     """Takes back the plans from an instant on; the events by which each date's plan is void."""
     voids = [records.void(tx, plan.seq, note) for plan in _plans(tx, start) if end is None or plan.time < end]
     if not voids:
-        raise ValueError(f"nothing is planned from {tx.book.named(max(start, tx.recorded))} on")
+        raise ValueError(f"nothing is planned from {tx.book.format_instant(max(start, tx.recorded))} on")
     return voids
 
 
@@ -317,7 +317,7 @@ def _turn(tx: Transaction, seq: int) -> Event:
 
 def _terms(tx: Transaction, row: Event, given: Event) -> Given:
     """The terms on which an agent takes a turn in exchange for theirs, refused if they cannot take it."""
-    taker, when = str(given.agent), tx.book.named(row.time)
+    taker, when = str(given.agent), tx.book.format_instant(row.time)
     stood = timeline.standing(tx.connection, tx.book, row.time)
     status = dict(zip(stood.names, stood.status, strict=True)).get(taker, "not a member")
     if status != PRESENT:

@@ -205,8 +205,8 @@ def draft(
         changes = book.memory_changes_after(wanted[0].at)
         if changes is not None and changes <= needs.at:
             raise ValueError(
-                f"the memory changes at {book.named(changes)}, in the middle of this plan: plan the dates before and "
-                "after it one after the other"
+                f"the memory changes at {book.format_instant(changes)}, in the middle of this plan: plan the dates "
+                "before and after it one after the other"
             )
         known = timeline.advance(connection, known, reached, needs.at)
         reached = needs.at
@@ -217,7 +217,7 @@ def draft(
         try:
             decision = proposal(connection, stood, request, int(head.head), drawn)
         except ValueError as error:
-            raise ValueError(f"{book.named(needs.at)}: {error}") from None
+            raise ValueError(f"{book.format_instant(needs.at)}: {error}") from None
         left_out |= joining | dict.fromkeys(needs.unavailable, "not available")
         dates.append(PlannedDate(needs, decision, left_out))
         who, amounts = [row_of[each.agent] for each in decision.given], [each.utility for each in decision.given]
@@ -324,11 +324,11 @@ def _check_dates(connection: sa.Connection, book: RuleBook, now: int, wanted: Se
         raise ValueError("a plan must have at least one date, got none")
     if wanted[0].at <= now:
         raise ValueError(
-            f"a plan must lie in the future, got {book.named(wanted[0].at)}: leave out dates that have begun, or give "
-            "a time as well"
+            f"a plan must lie in the future, got {book.format_instant(wanted[0].at)}: leave out dates that have begun, "
+            "or give a time as well"
         )
     if wanted[-1].at > now + FURTHEST:
-        raise ValueError(f"a plan must not reach more than a year ahead, got {book.named(wanted[-1].at)}")
+        raise ValueError(f"a plan must not reach more than a year ahead, got {book.format_instant(wanted[-1].at)}")
     table = schema.events
     query = sa.select(table.c.seq, table.c.time).where(
         table.c.kind == "plan", table.c.time.in_([needs.at for needs in wanted]), in_effect()
@@ -336,6 +336,6 @@ def _check_dates(connection: sa.Connection, book: RuleBook, now: int, wanted: Se
     there = connection.execute(query.order_by(table.c.time).limit(1)).one_or_none()
     if there is not None:
         raise ValueError(
-            f"{book.named(there.time)} is planned already (event {there.seq}): take it back with `bygones ledger "
-            "unplan`, or decide it again with `bygones ledger replan`"
+            f"{book.format_instant(there.time)} is planned already (event {there.seq}): take it back with `bygones "
+            "ledger unplan`, or decide it again with `bygones ledger replan`"
         )

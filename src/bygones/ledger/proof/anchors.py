@@ -140,7 +140,7 @@ def is_table(where: Where) -> bool:
     return "://" in os.fspath(where)
 
 
-def named(where: Where) -> str:
+def display_name(where: Where) -> str:
     """What sentences call a file or table of anchors, without passwords."""
     return f"{table.name} in {redacted(os.fspath(where))}" if is_table(where) else Path(where).name
 
@@ -154,12 +154,12 @@ def read_anchors(where: Where, *, new: bool = False) -> Anchors:
     else:
         anchors = _read_lines(Path(where).read_bytes(), Path(where))
     if new:
-        return anchors or Anchors(named(where))
+        return anchors or Anchors(display_name(where))
     if anchors is None:
-        raise LedgerError(f"there is no table {named(where)}: `bygones ledger sign` makes it")
+        raise LedgerError(f"there is no table {display_name(where)}: `bygones ledger sign` makes it")
     if not anchors.entries and not anchors.unfinished:
         raise LedgerError(
-            f"{named(where)} has no signed head, so nothing can be checked: `bygones ledger sign` adds one"
+            f"{display_name(where)} has no signed head, so nothing can be checked: `bygones ledger sign` adds one"
         )
     return anchors
 
@@ -233,7 +233,7 @@ def _read_table(where: Where) -> Anchors | None:
 def _read_rows(connection: sa.Connection, where: Where) -> Anchors:
     rows = connection.execute(sa.text(f"SELECT * FROM {table.name} ORDER BY id")).mappings()
     entries = [{name: row[name] for name in FIELDS if name in row} for row in rows]  # version 1 has fewer columns
-    return Anchors(named(where), _parsed(entries, dict, where, "row"))
+    return Anchors(display_name(where), _parsed(entries, dict, where, "row"))
 
 
 def _append_rows(connection: sa.Connection, where: Where, new: Sequence[Anchor]) -> None:
@@ -244,7 +244,7 @@ def _append_rows(connection: sa.Connection, where: Where, new: Sequence[Anchor])
             connection.execute(sa.text(statement))
     except sa.exc.ProgrammingError as error:
         raise LedgerError(
-            f"{named(where)} was made by an earlier version, and only its owner can bring it up to date: "
+            f"{display_name(where)} was made by an earlier version, and only its owner can bring it up to date: "
             f"run {'; '.join(statements)}"
         ) from error
     for anchor in new:
@@ -254,7 +254,7 @@ def _append_rows(connection: sa.Connection, where: Where, new: Sequence[Anchor])
 @contextmanager
 def _database(where: Where, mode: Mode = "DEFERRED") -> Iterator[sa.Connection]:
     with closing(Store(where)) as store:
-        store.name = named(where)
+        store.name = display_name(where)
         with store.transaction(mode) as connection:
             yield connection
 
@@ -264,9 +264,9 @@ def _parsed(entries: Iterable[Any], read: Callable[[Any], object], where: Where,
     anchors = []
     for number, entry in enumerate(entries, 1):
         try:
-            anchors.append(_anchor(read(entry), f"{named(where)}, {row} {number}"))
+            anchors.append(_anchor(read(entry), f"{display_name(where)}, {row} {number}"))
         except (ValueError, TypeError):
-            place = named(where) if is_table(where) else where
+            place = display_name(where) if is_table(where) else where
             raise LedgerError(f"{place}, {row} {number}: not an anchor that `bygones ledger sign` wrote") from None
     return tuple(anchors)
 

@@ -32,7 +32,7 @@ from bygones._files import PRIVATE, check_output
 from bygones._text import counted
 from bygones.document.document import Document
 from bygones.ledger.model.times import iso, now
-from bygones.ledger.proof.anchors import Anchor, Anchors, Where, is_table, named, open_anchors, read_anchors
+from bygones.ledger.proof.anchors import Anchor, Anchors, Where, display_name, is_table, open_anchors, read_anchors
 from bygones.ledger.proof.hash_tree import HashTree
 from bygones.ledger.proof.verification import Verification
 from bygones.ledger.storage.store import LedgerError, read_url
@@ -72,9 +72,11 @@ class Signed(NamedTuple):
         blocks = [f"Removed an unfinished line: {line}" for line in self.removed]
         if self.noted:
             heads = counted(self.noted, "signed head")
-            blocks.insert(0, f"Noted {heads} of {named(where)} in {record_of(key_file).name}.")
+            blocks.insert(0, f"Noted {heads} of {display_name(where)} in {record_of(key_file).name}.")
         if self.added:
-            blocks.insert(0, f"Added {counted(self.added, 'head')} signed before, which {named(where)} did not have.")
+            blocks.insert(
+                0, f"Added {counted(self.added, 'head')} signed before, which {display_name(where)} did not have."
+            )
         signed = f"Signed event {self.anchor.seq}, the head of {ledger}, with the key {self.anchor.key}."
         return Document(signed, blocks, "Signature")
 
@@ -196,10 +198,10 @@ def _check_apart(ledger: Signable, key_file: Path, where: Where) -> None:
     url, own = read_url(where), read_url(ledger.name)
     files = [key_file, Path(str(url.database))]
     if url.database in (None, "", ":memory:"):
-        raise LedgerError(f"anchors must be in a file or a database, got {named(where)}")
+        raise LedgerError(f"anchors must be in a file or a database, got {display_name(where)}")
     if url.get_backend_name() != "sqlite":
         if (url.host, url.port, url.database, url.query) == (own.host, own.port, own.database, own.query):
-            raise LedgerError(f"{named(where)} is in the database of the ledger: keep anchors apart from it")
+            raise LedgerError(f"{display_name(where)} is in the database of the ledger: keep anchors apart from it")
         files.pop()
     for file in files:  # before it is read: reading a database that is open would release SQLite's locks on it
         for ending in ("", "-wal", "-shm", "-journal"):

@@ -85,17 +85,17 @@ class Transaction:
         time = max(self.recorded, self.book.began) if at is None else self.book.instant(at, name)
         if time < self.book.began:
             raise ValueError(
-                f"{name} must not be before the ledger began ({self.book.named(self.book.began)}), got {at}: to record "
-                "an earlier past, make a ledger that begins earlier (--began)"
+                f"{name} must not be before the ledger began ({self.book.format_instant(self.book.began)}), got {at}: "
+                "to record an earlier past, make a ledger that begins earlier (--began)"
             )
         if time > self.recorded + ahead:
-            given = self.book.named(time) if at is None else at
+            given = self.book.format_instant(time) if at is None else at
             if ahead == SKEW:
                 is_burden = self.book.at(time).kind == "burden"
                 known = "nobody can have worked" if is_burden else "nothing can have been received"
                 raise ValueError(
-                    f"{name} must not be in the future (it is now {self.book.named(self.recorded)}), got {given}: "
-                    f"{known} then yet; check the date, or plan it (bygones ledger plan)"
+                    f"{name} must not be in the future (it is now {self.book.format_instant(self.recorded)}), got "
+                    f"{given}: {known} then yet; check the date, or plan it (bygones ledger plan)"
                 )
             raise ValueError(f"{name} must not be more than a year ahead, got {given}")
         return time
@@ -234,7 +234,7 @@ class Transaction:
         query = sa.select(table.c.seq, table.c.time, table.c.kind).order_by(table.c.time, table.c.seq)
         mine = query.where(table.c.agent == number, table.c.kind.in_(PARTICIPATION), in_effect())
         row = self.connection.execute(mine).all()[position]
-        when = self.book.named(row.time)
+        when = self.book.format_instant(row.time)
         return f"{name!r} would be {state} at {when} and could not {row.kind} then; void event {row.seq} first"
 
     def _settle(self) -> None:
