@@ -56,7 +56,7 @@ class TestMemory:
         assert list(decay_curves(memory)) == ["agent 0", "agent 1"]
         shown = Read(memory._repr_html_()).text
         assert "counts half after 3 and 30 steps, depending on the agent" in shown
-        assert "The curves are those of agent 0 and agent 1." in shown
+        assert "The curves belong to agent 0 and agent 1." in shown
 
     @pytest.mark.parametrize(
         ("memory", "sentences"),
@@ -68,7 +68,7 @@ class TestMemory:
             (bygones.Multiscale((0.9, 0.99), (0.5, 0.5)), ["at most 55"]),
             (bygones.Capped(bygones.Discounted(half_life=7), 3.0), ["at most 3"]),
             (bygones.Relative(bygones.PerfectRecall()), ["without a known limit"]),
-            (bygones.Linear([[0.5, 0.2], [0.1, 0.4]]), ["The curves are those of agent 0 and agent 1."]),
+            (bygones.Linear([[0.5, 0.2], [0.1, 0.4]]), ["The curves belong to agent 0 and agent 1."]),
         ],
     )
     def test_every_memory_has_a_curve_and_sentences(self, memory, sentences):

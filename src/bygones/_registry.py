@@ -222,7 +222,7 @@ def as_text(name: str, parameters: Mapping[str, object]) -> str:
 def check_parameters(
     what: str, name: str, part: Callable[..., object], parameters: Mapping[str, object], given: int = 0
 ) -> None:
-    """Refuses parameters that a part does not take, and a part without those that it needs.
+    """Refuses parameters that a part does not take, and a part without a parameter that it needs.
 
     Args:
         what: what the part is, for errors.

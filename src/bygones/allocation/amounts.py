@@ -17,7 +17,7 @@ from bygones.allocation.problem_contract import Given, Problem
 from bygones.kinds import Kind, check_kind
 
 MOST_UNITS = 100_000
-"""The most whole units of a division, which are handed out one by one."""
+"""The most whole units of a division, which are allocated one by one."""
 
 _ROUNDING = 1e-9
 """A smaller share of an amount is not reported as left over."""

@@ -76,14 +76,14 @@ def calibrate_by_name(
 ) -> Learned | None:
     """Prices for these agents from past requests, each of which may name others as well, or only some of them.
 
-    A request teaches something about those who could have been served, if not all of them could.
+    A request teaches something about the agents who could have been served, if not all of them could.
 
     Args:
         requests: earlier requests, in any order.
-        agents: those who need a price now.
+        agents: the agents who need a price now.
         memory: how the past is remembered.
         welfare: what the prices serve.
-        kind: whether goods were handed out, or burdens.
+        kind: whether goods were allocated, or burdens.
         entitlements: by name, 1 for those not named. Someone who is exempt now may have been needed then, and counts
             as 1 here.
 
@@ -118,7 +118,7 @@ class _Lesson:
         self._counts = np.zeros(n_agents)
 
     def go_through(self, sample: Sequence[tuple[np.ndarray, Problem]]) -> None:
-        """Learns from problems and those who were in them, several times if they are few."""
+        """Learns from problems and the agents in them, several times if they are few."""
         round_ = len(sample) / sum(problem.share_served for _, problem in sample)
         times = math.ceil(min(ROUNDS * round_, MOST) / len(sample))
         for who, problem in [*sample] * times:

@@ -42,7 +42,7 @@ def of_names(
 def worth_of(
     names: Sequence[str], numbers: np.ndarray, allowed: np.ndarray | None
 ) -> dict[str, dict[str | None, float]]:
-    """What numbers by position are worth by name; nothing to those who are not allowed."""
+    """Numbers by position as worths by name, with no worth for agents who are not allowed."""
     may = np.ones(len(numbers), dtype=bool) if allowed is None else allowed
     return {name: {None: x} if can else {} for name, x, can in zip(names, numbers.tolist(), may.tolist(), strict=True)}
 

@@ -1,6 +1,6 @@
 r"""`allocate`: the allocation $\mathcal{A}$ of largest welfare $W(Z \mid \mathcal{A})$ (equation 5 of the paper).
 
-Burdens are handed out completely, and the burden of the recent work is made as small as possible.
+Burdens are allocated completely, and the burden of the recent work is made as small as possible.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def allocate(
     problems with too many of them are refused. Among allocations of equal welfare leximin decides, and among those
     still equal a draw, so over many repetitions tied agents are served equally often.
 
-    Burdens (`kind="burden"` of the problem) are handed out completely; a problem where that is impossible is refused.
+    Burdens (`kind="burden"` of the problem) are allocated completely; a problem where that is impossible is refused.
     `egalitarian` then is leximin on loads (the heaviest load as light as possible, then the next), `utilitarian` the
     least total, `generalized_gini` has its largest weight on the heaviest load, and `power_burden(p=2)` is the least
     $\sum_i Z_i^p$. Other names have no meaning for burdens and are refused. Welfare is the burden with its sign turned,
@@ -85,7 +85,7 @@ def allocate(
     `Z.sum(axis=-1)` is `utilitarian`, and `Z.min(axis=-1)` judges by the heaviest load.
 
     Args:
-        problem: what there is to hand out: `ChooseK`, `Assign`, `Divide`, or a custom kind with a `solver`.
+        problem: the things to allocate: `ChooseK`, `Assign`, `Divide`, or a custom kind with a `solver`.
         memory: how the past is remembered.
         state: the recent totals, before this decision; it is not changed.
         welfare: a name such as `"nash"` or `"alpha_fair(alpha=2)"`, a `Welfare`, or a function of Z.
@@ -162,7 +162,7 @@ def allocate(
 def _by_prices(solve: Solver, paid: PriceList, case: Case) -> Choice:
     """The allocation with the largest sum of priced utilities (burdens: the smallest)."""
     if type(case.problem) is ChooseK and not case.problem.is_burden:
-        # A selection asks for the prices of those who come into question, not of everyone.
+        # A selection asks for the prices of the agents in question, not of everyone.
         needs, look = case.problem.needs, case.look
         return Choice(
             *choose_by(lambda who: needs[who] * paid.of(who), look.base, look.gain(needs), case.problem.k, case.rng)
@@ -199,7 +199,7 @@ def at_prices(
 def expected_at_prices(
     problem: Problem, prices: np.ndarray, rng: np.random.Generator, entitlements: np.ndarray | None = None
 ) -> np.ndarray:
-    """The utilities of `at_prices`; of a `ChooseK` their mean over the draws among those who tie."""
+    """The utilities of `at_prices`; of a `ChooseK` their mean over the draws among tied agents."""
     if type(problem) is not ChooseK:
         return problem.utilities_of(at_prices(problem, prices, rng, entitlements))
     could = problem.allowed if problem.is_burden else problem.needs > 0

@@ -53,14 +53,14 @@ class Decision(Answer):
     Remembered utilities are per unit of entitlement throughout; NaN for agents who are exempt from a burden.
 
     Attributes:
-        problem: what there was to hand out.
+        problem: the things that were allocated, and the needs.
         memory: how the past is remembered.
         state: the recent totals before the decision.
         welfare: the welfare that was maximised.
         elapsed: time since the last utilities, in steps of the memory.
         entitlements: per agent, or None.
         time_unit: the length of a step of the memory.
-        thing: the thing that is allocated, in the words of those who hand it out.
+        thing: the name of the thing that is allocated, such as `shift`.
         given: who gets what, in the form of the problem. `ChooseK`: the indices of the agents served. `Assign`: the
             agent of each item, -1 if it is left over. `Divide`: the amount of each agent.
         optimal: whether the allocation is proven to be the best.
@@ -246,7 +246,7 @@ class Decision(Answer):
         """The decision and its reasons in lists, numbers and strings; a number that is not finite is None.
 
         Args:
-            reasons: instead of those of the decision.
+            reasons: instead of the decision's own.
         """
         names, burden = self.agent_names, self.problem.is_burden
         extreme = int((np.nanargmax if burden else np.nanargmin)(self.before))

@@ -41,7 +41,7 @@ class Case(Generic[SomeProblem]):
     """The input of a solver: the problem, and the known structure of the memory and the welfare.
 
     Attributes:
-        problem: what there is to hand out, of the solver's own kind.
+        problem: of the solver's own kind.
         look: the memory that an allocation would leave: an `Outlook`, or `Unstructured` where it has no response.
         welfare: the welfare to maximise.
         judge: the welfare of Z, entitlements included.
@@ -133,7 +133,7 @@ def by_options(
         case: what the solver was given.
         options: what can be given to whom, and how much of it together.
         given: the allocation in the form of the problem, from the indices of the options taken.
-        some: where everything has to be handed out, for each option whether it is taken in some way to do so.
+        some: where everything has to be allocated, for each option whether it is taken in some way to do so.
     """
     allocations = enumerate.count(options)
     if allocations <= FEW:
@@ -293,7 +293,7 @@ def _can_carry(case: Case[ChooseK] | Case[Divide]) -> np.ndarray:
 
 
 def _pairs(case: Case[Assign]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Agents, items and utilities of the pairs that come into question: of goods, those that are worth something."""
+    """Agents, items and utilities of the pairs that come into question: of goods, only pairs worth something."""
     agents, items, worth = case.problem.pairs
     can = case.able[agents] if case.problem.is_burden else worth > 0
     return agents[can], items[can], worth[can]
@@ -345,7 +345,7 @@ def _carry_one_each(case: Case[Assign]) -> Choice:
 
 
 def _best_among(case: Case[Assign], others: Sequence[np.ndarray]) -> np.ndarray | None:
-    """The next best assignment lacks at least one of the pairs: the best of those that lack a given one."""
+    """The next best assignment lacks at least one of the pairs, so it is the best one that lacks a given pair."""
     if not others:
         return None
     Z = case.look.after(np.array([case.problem.utilities_of(owners) for owners in others]))

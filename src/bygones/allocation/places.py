@@ -124,7 +124,7 @@ class ChooseK(Problem):
         return replace(self, needs=needs, allowed=None, agents=None, kind=kind)
 
     def contest(self, kind: Kind | None = None) -> Problem | None:
-        """The problem of those who may take a place alone, or None where there is a place for each."""
+        """The problem of only the agents who may take a place, or None where there is a place for each."""
         return super().contest(kind) if self.k < len(self.asking) else None
 
     def vacancies(self, vacant: Sequence[str | None]) -> ChooseK:

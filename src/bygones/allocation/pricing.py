@@ -66,7 +66,7 @@ def prices(
     r"""$\lambda$: the price of a unit of utility for each agent, 1 on (geometric) average.
 
     Args:
-        problem: what there is to hand out now, which sets the utility of being served once.
+        problem: the problem to decide now, which sets the utility of being served once.
         memory: how the past is remembered. One that learns prices, `Priced`, is used with its learned prices.
         state: the recent totals.
         welfare: what the prices serve; an α-fair or a ranked welfare, or `power_burden` for burdens.
@@ -96,7 +96,7 @@ _Some: TypeAlias = Callable[[_Who], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class PriceList:
-    """Prices, worked out for those who are asked for: a choice among a million never needs all of them at a time.
+    """Prices, computed only for the agents in question: a choice among a million never needs all of them at a time.
 
     Attributes:
         of: the prices of some agents, up to a factor that they share; of everyone, 1 on (geometric) average.
@@ -194,7 +194,7 @@ class Pricing:
 
     @cached_property
     def _in_average_units(self) -> np.ndarray:
-        """The entitlements, 1 on average over those who have one, so their unit does not matter."""
+        """The entitlements, 1 on average over agents who have one, so their unit does not matter."""
         weights = np.asarray(self.entitlements, dtype=float)
         return np.asarray(weights / weights[weights > 0].mean())
 

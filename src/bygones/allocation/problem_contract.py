@@ -36,7 +36,7 @@ class Given(NamedTuple):
 
 
 class Problem(ABC):
-    """Goods or burdens to hand out, the agents, and the meaning of an allocation.
+    """Goods or burdens to allocate, the agents, and the meaning of an allocation.
 
     An allocation is an array `given`, whose form each kind of problem chooses. The solver of the problem returns it;
     everyone else asks the problem for its meaning.
@@ -45,7 +45,7 @@ class Problem(ABC):
     """
 
     kind: Kind = "good"
-    """Whether goods or burdens are handed out."""
+    """Whether goods or burdens are allocated."""
 
     agents: tuple[str, ...] | None = None
     """The agents' names, or None where they are known by position only."""
@@ -88,7 +88,7 @@ class Problem(ABC):
         """The utility of each agent."""
 
     def left_over(self, given: np.ndarray) -> str:
-        """What nobody gets, in words with a verb, such as `2 places are`; empty if everything is handed out."""
+        """The unused part in words with a verb, such as `2 places are`; empty if everything is allocated."""
         return ""
 
     @abstractmethod
@@ -115,7 +115,7 @@ class Problem(ABC):
 
     @property
     def worth_once(self) -> float:
-        """About what being served once is worth to those who are; for decisions by prices."""
+        """The rough worth of being served once, to an agent who is served; for decisions by prices."""
         raise self._lacks("rule 'prices' needs", "worth_once", ", or use 'one-step'")
 
     @property
@@ -133,16 +133,16 @@ class Problem(ABC):
         raise self._lacks("a ledger needs", "worth")
 
     def with_worth(self, worth: Mapping[str, Mapping[str | None, float]], kind: Kind) -> Problem:
-        """The same to hand out among these agents, to whom it is worth this."""
+        """The same things among these agents, at these worths."""
         raise self._lacks("a ledger needs", "with_worth")
 
     @property
     def asking(self) -> tuple[str, ...]:
-        """The names of those who could be served."""
+        """The names of the agents who could be served."""
         return tuple(name for name, mine in self.worth.items() if mine)
 
     def among(self, agents: Sequence[str], kind: Kind | None = None) -> Problem:
-        """The same to hand out among these agents, in this order; one who was not in the problem may take nothing.
+        """The same things among these agents, in this order; an agent who was not in the problem may take nothing.
 
         Args:
             agents: their names.
@@ -151,7 +151,7 @@ class Problem(ABC):
         return self.with_worth({name: self.worth.get(name, {}) for name in agents}, kind or self.kind)
 
     def contest(self, kind: Kind | None = None) -> Problem | None:
-        """The problem of those who could be served alone, or None where nobody would have to do without."""
+        """The problem of only the agents who could be served, or None where nobody would have to do without."""
         return self.among(self.asking, kind) if len(self.asking) > 1 else None
 
     def vacancies(self, vacant: Sequence[str | None]) -> Problem | None:

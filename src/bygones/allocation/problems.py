@@ -1,4 +1,4 @@
-r"""Goods and burdens to hand out, and the agents who may have them.
+r"""Goods and burdens to allocate, and the agents who may have them.
 
 Three kinds of problem, all with utilities of at least zero:
 
@@ -11,7 +11,7 @@ Agents are known by position, or by name: `ChooseK([2, 1], k=1)`, `ChooseK([2, 1
 agent may not have. Tables of needs and requests to a ledger are read in this way. A problem by name may lack
 agents who join it before it is decided (`among`), so only then is it checked that it has enough of them.
 
-A problem hands out a *good* or a *burden* (`kind`). Nothing has to be handed out of goods: a resource that no agent
+A problem allocates a *good* or a *burden* (`kind`). Goods need not be allocated: a resource that no agent
 has a use for is left over. Of burdens everything has to be: exactly $k$ agents are chosen, every item and the whole
 amount is taken by someone, and a problem in which that is impossible is refused when it is decided. The utilities
 of a burden are loads.

@@ -14,13 +14,13 @@ LISTED = 20
 def settle(
     given: Mapping[str, float], received: Mapping[str, float], others: str | float | None, label: str
 ) -> dict[str, float]:
-    """The entitlement of every agent, those in the history and those that were only given one.
+    """The entitlement of every agent, in the history or only given one.
 
     Args:
         given: the entitlements by agent.
         received: the total received by each agent of the history.
         others: for agents who are not given one: a number, or `proportional` to their total received, at the rate of
-            those who are given one. None refuses them.
+            agents who are given one. None refuses them.
         label: the history, for the error.
     """
     missing = sorted(set(received) - set(given))

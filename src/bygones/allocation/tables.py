@@ -1,6 +1,6 @@
 """Decisions from tables and into tables: needs, the past and entitlements read from CSV, the decision written.
 
-What there is to hand out is one table, in one of five forms:
+A request is one table, in one of five forms:
 
 - `agent`, `need`: places; without the column `need`, every agent has a need of 1; an empty cell is an agent who may
   not be served.
@@ -76,7 +76,7 @@ def read_needs(
     amount: float | None = None,
     whole: bool = False,
 ) -> Problem:
-    """What there is to hand out, from a table in one of the forms above.
+    """The request in a table, in one of the forms above.
 
     Args:
         path: the CSV file.
@@ -102,7 +102,7 @@ def problem_of_rows(
     amount: float | None = None,
     whole: bool = False,
 ) -> Problem:
-    """What there is to hand out, from some rows of a table; see `read_needs`."""
+    """The request in some rows of a table; see `read_needs`."""
     if whole and amount is None:
         raise ValueError("whole is for an amount to divide: give the amount, or leave whole out")
     if not rows:
@@ -211,7 +211,7 @@ def read_entitlements(
         path: the CSV file.
         agents: everyone who needs one. Others in the file are refused.
         exempt: whether an entitlement may be 0.
-        others: the entitlement of those who are not in the file; None refuses them.
+        others: the entitlement of agents who are not in the file; None refuses them.
         where: where the agents come from, for the error.
     """
     rows = read(path, ("agent", "entitlement"))
@@ -282,7 +282,7 @@ def decision_csv(decision: Decision) -> str:
 
 
 def _as_now(now: Problem, needs: dict[str, float]) -> Problem:
-    """The same to hand out as now, at other needs; of items, one for each agent."""
+    """The same things to allocate as now, at other needs; of items, one for each agent."""
     if isinstance(now, Divide):
         return Divide(now.amount, needs, now.caps_by_name, whole=now.whole)
     return ChooseK(needs, now.k if isinstance(now, ChooseK) else now.n_items)

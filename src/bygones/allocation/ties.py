@@ -37,7 +37,7 @@ Key: TypeAlias = Callable[[np.ndarray | slice], np.ndarray]
 
 
 class InOrder(np.random.Generator):
-    """Draws nothing: of equals, those who come first are chosen, where the order of the agents was drawn before."""
+    """Draws nothing: the first of equals are chosen, where the order of the agents was drawn before."""
 
     def __init__(self) -> None:
         super().__init__(np.random.PCG64(0))
@@ -117,7 +117,7 @@ def best_k(keys: Sequence[Key], n: int, k: int, rng: np.random.Generator) -> np.
 
 
 def chances(values: np.ndarray, k: int) -> np.ndarray:
-    """How likely each is among the k largest, if a draw decides among those who tie for the last places."""
+    """How likely each is among the k largest, if a draw decides among agents who tie for the last places."""
     if k == 0:
         return np.zeros(len(values))
     threshold = np.partition(values, len(values) - k)[len(values) - k]

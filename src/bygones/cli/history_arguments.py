@@ -36,7 +36,7 @@ HistoryFiles = Annotated[
 
 @dataclass(frozen=True)
 class HistoryOptions:
-    """How a history is read. The names are those of `bygones.audit.read_history`, which explains them."""
+    """How a history is read. The names are as in `bygones.audit.read_history`, which explains them."""
 
     agent: Annotated[
         str | None, optional("Column with the names of the agents; agent if left out, or User for sacct.", "COLUMN")
@@ -176,7 +176,7 @@ class AnswerOptions:
 
 
 def typed(*options: object, **more: object) -> list[str]:
-    """Options as people type them, without those that were left out: of dataclasses, and `more` by name."""
+    """The given options as people type them: of dataclasses, and `more` by name."""
     given = {field.name: getattr(each, field.name) for each in options for field in fields(each)}  # type: ignore[arg-type]
     words: list[str] = []
     for name, value in (given | more).items():

@@ -325,7 +325,7 @@ def export(
     kind: Annotated[str | None, optional("Only events of this kind, such as received.", "KIND")] = None,
     json: Json = False,
 ) -> None:
-    """Write all events as CSV or JSON, or only those of one kind that are not void.
+    """Write all events as CSV or JSON, or only the events of one kind that are not void.
 
     In CSV, text that looks like a formula starts with an apostrophe.
 

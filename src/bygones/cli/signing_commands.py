@@ -148,7 +148,7 @@ def public_key(
     file: Annotated[Positional[Path], arg(metavar="FILE", help="The key.")],
     out: Annotated[Path | None, optional("The file to write (default: the terminal).", "FILE")] = None,
 ) -> None:
-    """Show the public key that belongs to a key, for those who check signatures.
+    """Show the public key that belongs to a key, for people who check signatures.
 
     For example:
         bygones ledger key public team.key --out team.pub

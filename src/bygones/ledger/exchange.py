@@ -62,7 +62,7 @@ def read_entries(path: Path, agent: str = "agent", time: str = "time", amount: s
 
 
 def ignored_columns(path: Path, *used: str) -> list[str]:
-    """The columns of a history that `read_entries` does not read, given the names of those that it was told to read."""
+    """The columns of a history that `read_entries` does not read, given the names that it was told to read."""
     with path.open(newline="", encoding="utf-8-sig") as file:
         header = file.readline()
         file.seek(0)

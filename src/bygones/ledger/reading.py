@@ -90,7 +90,7 @@ class Readable:
             return contributions(connection, book, time, name)
 
     def events(self, kind: str | None = None, *, in_effect: bool = False) -> Generator[tuple[Event, bytes], None, None]:
-        """All events with their hashes, in the order of recording, or only those of a kind, or that are not void."""
+        """All events with their hashes, in the order of recording, perhaps only of one kind or not void."""
         if kind is not None and kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
         where = [] if kind is None else [schema.events.c.kind == kind]

@@ -29,9 +29,9 @@ class Linear(Memory[MemoryState]):
     r"""A linear memory $Z^t = A\,Z^{t-1} + u^t$ (Theorem 5), read out as $R\,Z^t$.
 
     `matrix` is $A$, of size $N \times N$. Usually $N$ is the number of agents $n$. With $N = S\,n$ the memory has $S$
-    blocks of $n$, each of which receives the utilities, and the readout $R$ ($n \times N$) maps them to Z:
-    the way to several time scales with mixing between agents. Whether such a memory is bounded, and why not, is
-    told by `bygones.stability`.
+    blocks of $n$, each of which receives the utilities, and the readout $R$ ($n \times N$) maps them to Z. This is the
+    way to several time scales with mixing between agents. `bygones.stability` shows whether such a memory is bounded,
+    and the reason if it is not.
     """
 
     matrix: Array

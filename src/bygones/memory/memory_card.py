@@ -2,7 +2,7 @@
 
 The curve is the weight of a utility that is $k$ steps old against one received now. It is found by asking: let an agent
 receive 1 and nothing $k$ steps later, then nothing first and 1 later, and divide the memory in the first case by the
-memory in the second. So it is right for every memory, averaged ones and those of others too.
+memory in the second. So it is right for every memory, also for averaged and custom ones.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def document(memory: Memory) -> Document:
     """The memory with its decay curve and its promises."""
     lines = dict(islice(decay_curves(memory).items(), _NAMED))
     picture = [Curves(lines, "The weight of a utility received some steps ago", "steps")] if lines else []
-    whose = [f"The curves are those of {listed(list(lines))}."] if len(lines) > 1 else []
+    whose = [f"The curves belong to {listed(list(lines))}."] if len(lines) > 1 else []
     name = _LONG_NUMBER.sub(lambda written: f"{float(written[0]):.6g}", " ".join(repr(memory).split()))
     name = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
     return Document(name, [*picture, Bullets([*_fading(memory), _size(memory), *whose])], "Memory")

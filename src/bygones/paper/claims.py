@@ -42,7 +42,7 @@ CLAIMS: dict[str, Claim] = {}
 
 
 def add(claim: Claim) -> None:
-    """Adds a claim to those that are judged.
+    """Adds a claim to be judged.
 
     Raises:
         ValueError: there is a claim of that name that asks for something else. The same one may be added again, as
@@ -91,7 +91,7 @@ def cells_by_scale(results: Results, **changes: object) -> dict[str, Cells]:
 
 
 def _alike(results: Results, scale: str) -> Results:
-    """The runs of any observation scale that observe the same as those of this one."""
+    """The runs of any observation scale that observe the same as with this one."""
     parts = []
     if scale != NORMALISES_NEEDS:
         scales = [other for other in results.distinct("observation_scale") if other != NORMALISES_NEEDS]

@@ -212,7 +212,7 @@ def c13b(cells: Cells, welfare: str) -> Ask:
         discounted = _steps_until_fair(cells, welfare, 0.99, horizon)
         recorded, _ = cells.runs(welfare, "additive", RECALL, horizon, **trained[horizon]).curves("gini")
         between_points = max(between_points, float(recorded[0]))
-        what = f"steps until perfect recall is fair less those of γ = 0.99, {_where(welfare, 'additive', horizon)}"
+        what = f"steps until perfect recall is fair less the steps of γ = 0.99, {_where(welfare, 'additive', horizon)}"
         slower = difference_within(what, recall, discounted, low=float(recorded[0]))
         yield Some(((fair(cells, welfare, "additive", RECALL, horizon),), (slower,)))
     steps = [_steps_until_fair(cells, welfare, RECALL, horizon, **trained[horizon]) for horizon in HORIZONS]

@@ -24,7 +24,7 @@ METRICS = {
     "utility_most": Column("best-off", 1, measure="utility"),
 }
 BEST = (
-    "Best possible: no policy has a higher fairness score on average. The other numbers in that row are those of the "
+    "Best possible: no policy has a higher fairness score on average. The other numbers in that row belong to the "
     "best policy without a memory."
 )
 PER_STEP = "Utilities are per step: of all agents, of the worst-off and of the best-off."

@@ -16,7 +16,7 @@ the orders $\pi(g)$; egalitarian welfare is $g = (1, 0, \dots, 0)$, utilitarian 
 that of α-fair welfare. For Nash welfare the best weights are the fixed point $w_i = 1/u_i$.
 
 **The bound.** It also holds for policies with memory: whatever the history, the expected utilities of a
-step lie in $\mathcal{U}$ (its needs have the same distribution), hence so do those of the mean of an episode; welfare
+step lie in $\mathcal{U}$ (its needs have the same distribution), and so does the mean of an episode; welfare
 is concave, so the expected welfare of an episode's mean utilities is at most the optimum, at every horizon.
 
 **The certificate.** Weights are chosen on one sample of needs and evaluated on a fresh one. The bound $h(w)$ and the

@@ -69,7 +69,7 @@ def _program() -> str:
 
 
 def software_versions() -> dict[str, str]:
-    """Versions of Python and of the packages that decide the numbers, without those that are not installed."""
+    """Versions of Python and of the installed packages that decide the numbers."""
     installed = {package: _version(package) for package in PACKAGES}
     return {"python": platform.python_version(), **{name: version for name, version in installed.items() if version}}
 

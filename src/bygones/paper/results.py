@@ -54,7 +54,7 @@ _MEANS = {
     "final_gini": "Gini", "final_welfare": "fairness", "final_utility_per_step": "utility",
     "sampled_gini": "sampled", "deterministic_gini": "greedy",
 }  # fmt: skip
-"""The columns whose means a document shows: those of training, then those of evaluation."""
+"""The columns whose means a document shows, first of training, then of evaluation."""
 _OF_TRAINING = "Gini, fairness score and utility per step are means over the last episodes of training."
 _OF_THE_POLICY = "Sampled and greedy: the Gini of the trained policy with such actions."
 
@@ -88,7 +88,7 @@ class RunResult:
 def thinned(curves: Mapping[str, np.ndarray], points: int = CURVE_POINTS) -> dict[str, np.ndarray]:
     """Curves of one entry per rollout, averaged over stretches: each episode counts once, NaN where none ended.
 
-    Takes the `curves` of a `bygones.learn` result and returns those that are stored.
+    Takes the `curves` of a `bygones.learn` result and returns the stored ones.
     """
     episodes = np.asarray(curves["episodes"])
     stretches = [s for s in np.array_split(np.arange(len(episodes)), points) if len(s)]

@@ -216,7 +216,7 @@ def _trained(
     address: str | None,
     trainer: backends.Trainer[Settings],
 ) -> Generator[tuple[list[TrainResult], float]]:
-    """Trains the runs, yields those that were trained together and how long it took, and reports how far each is."""
+    """Trains the runs in batches, yields each batch and how long it took, and reports how far each run is."""
     if not runs:
         return
 

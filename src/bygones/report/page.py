@@ -283,7 +283,7 @@ def _policy(scripts: Sequence[str]) -> str:
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """The names, with a number added to those that repeat an earlier one."""
+    """The names, with a number added to each that repeats an earlier one."""
     distinct: list[str] = []
     for name in names:
         number, candidate = 1, name

@@ -1,4 +1,4 @@
-"""The style of all figures: lines and type, and how a figure is saved. The colours are those of all charts.
+"""The style of all figures: lines and type, and how a figure is saved. All charts share the colours.
 
 Memories have the same colour and dash pattern in every figure, so figures can also be read in grey.
 """

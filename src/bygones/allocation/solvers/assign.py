@@ -63,7 +63,7 @@ def to_the_best(utilities: Any, look: Outlook, mass: float | np.ndarray) -> tupl
 def largest_sum(worth: np.ndarray, capacity: np.ndarray, *, everything: bool) -> np.ndarray | None:
     """The owner of each item in an allocation of largest total worth, -1 where nobody gains by having it.
 
-    A worth of minus infinity is forbidden. If `everything` has to be handed out, every item has an owner, and it is
+    A worth of minus infinity is forbidden. If `everything` has to be allocated, every item has an owner, and it is
     None where that is impossible. Ties are broken in no particular way.
     """
     n, m = worth.shape

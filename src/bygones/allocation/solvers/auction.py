@@ -21,7 +21,7 @@ import numpy as np
 from scipy import sparse
 
 _ROUNDS_PER_AGENT = 0.2
-"""Rounds of bidding, per agent, before those who are left are placed one by one."""
+"""Rounds of bidding, per agent, before the agents who are left are placed one by one."""
 
 
 def auction(gains: sparse.csr_array, outside: np.ndarray, *, to_the_end: bool = True) -> np.ndarray:

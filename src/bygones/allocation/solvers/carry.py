@@ -17,7 +17,7 @@ So agents are ordered by $(g_i > 0,\ \ell_i+g_i,\ g_i)$, and the first $k$ are c
 are interchangeable, and lots are drawn.
 
 **An amount** is divided by water-filling as goods are (`divide.py`): leximin lifts the lightest loads to one level,
-which also makes the heaviest load among those who take some as low as possible. A convex sum has equal marginal costs
+which also makes the heaviest load among agents who take some as low as possible. A convex sum has equal marginal costs
 $m_i s_i\,p\,(\ell_i+s_i x_i)^{p-1}$, and the total load goes to the lowest rates $m_i s_i$ first. At a rate of
 0 an agent takes as much as it may before all others.
 """

@@ -1,6 +1,6 @@
 r"""Items of a burden, all of which have to be taken, at most one by each agent.
 
-Loads and objective are those of `carry.py`. A sum is the assignment of least cost. Its dual prices show
+Loads and objective are as in `carry.py`. A sum is the assignment of least cost. Its dual prices show
 which pairs belong to assignments of the same cost, and leximin decides among these (`leximin.py`).
 """
 

@@ -3,8 +3,8 @@ r"""Generalised Gini welfare of a divisible resource, level by level.
 With $h(q)$ the sum of the $q$ smallest weights, generalised Gini welfare counts how many agents are above each level:
 $W(z) = \int h(\sum_{i : z_i > t} m_i)\,dt$ up to a constant, where agent $i$ counts as $m_i$ agents. At a price
 $\lambda$ per unit of the resource, lifting agent $i$ through the level $t$ costs $\lambda/s_i$, and the levels come
-apart: at each one it is best to lift some of the cheapest, by cost per mass $1/(m_i s_i)$, of those who can be lifted,
-as many as maximise $h(\cdot) - \lambda\,\text{cost}$. That function is supermodular, so the sets are nested from level
+apart: at each one it is best to lift the cheapest agents who can be lifted, by cost per mass $1/(m_i s_i)$, as many as
+maximise $h(\cdot) - \lambda\,\text{cost}$. That function is supermodular, so the sets are nested from level
 to level and no agent is lifted through a level it stands below. The price at which the amount is used up is found by
 bisection; at that price the two divisions just below and just above the amount are both best, and so is their mixture.
 """

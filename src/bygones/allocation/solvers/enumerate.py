@@ -24,7 +24,7 @@ class Options(NamedTuple):
     """The single gifts that allocations are made of: option k gives `utility[k]` to `agent[k]`.
 
     At most one option of the same `item` is taken, at most `capacity[i]` of agent i, at most `total` of all, or
-    exactly as many where `everything` has to be handed out.
+    exactly as many where `everything` has to be allocated.
     """
 
     agent: np.ndarray
@@ -73,7 +73,7 @@ def enumerate_all(
 
 
 def count_divisions(most: np.ndarray, units: int, *, everything: bool) -> float:
-    """In how many ways units that are all alike can be handed out, at most so many to each agent; up to `COUNTLESS`."""
+    """The number of ways to divide like units, with at most so many for each agent; up to `COUNTLESS`."""
     ways = np.zeros(units + 1)
     ways[0] = 1.0
     for room in np.minimum(most, units).tolist():
@@ -94,7 +94,7 @@ def best_division(
     everything: bool,
     batched: bool,
 ) -> np.ndarray:
-    """The best way to hand out units that are all alike: how many each agent has. Every division counts once."""
+    """The best division of like units: how many each agent has. Every division counts once."""
     given = _all_divisions(most, units, everything=everything)
     return np.asarray(given[best_of(*_judged(given * rates, look, welfare, batched=batched), rng)])
 

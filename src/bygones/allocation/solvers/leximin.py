@@ -1,4 +1,4 @@
-r"""The leximin-best matching of agents and items, one item each, and a fair draw among those that are equally good.
+r"""The leximin-best matching of agents and items, one item each, and a fair draw among equally good ones.
 
 Agent $i$ with item $j$ ends at the value $V_{ij}$, with nothing at its base. Levels are gone through from the lowest
 value held. At each level as few agents as possible are left there: for each of them an exchange is sought that lifts it

@@ -21,7 +21,7 @@ Parts: TypeAlias = list[tuple[slice, np.ndarray | sparse.sparray]]
 class Programme:
     """Maximise the welfare of `base + response @ x` with `rows @ x <= limits` and x between 0 and `upper`.
 
-    Where everything has to be handed out, x sums to `total`, and `some` is one x for which all of this holds.
+    Where everything has to be allocated, x sums to `total`, and `some` is one x for which all of this holds.
     """
 
     base: np.ndarray

@@ -6,7 +6,7 @@ least useful item, $G_{ij} = \varphi(b_i + g_{ij}) - \varphi(b_i + \min_k g_{ik}
 $o_i = \varphi(b_i) - \varphi(b_i + \min_k g_{ik})$ below zero, or minus infinity where it must not be: on a steep curve
 having nothing can be so bad that, counted from there, all items would look alike.
 
-Whether the matching is the only best one is told by prices, its dual numbers: the least $v_j \ge 0$ such that no agent
+Prices, its dual numbers, show whether the matching is the only best one: the least $v_j \ge 0$ such that no agent
 would gain by taking another item at its price, $u_i = G_{i\,\text{own}} - v_\text{own} \ge G_{ij} - v_j$. Every best
 matching uses only pairs where this is an equality, and there is another one exactly if these pairs allow an exchange,
 a cycle. Then leximin decides among them, and after it the draw.
@@ -121,7 +121,7 @@ class SparseGains:
         self.largest = float(matrix.data.max(initial=0.0))
 
     def match(self) -> np.ndarray | None:
-        # Going without costs those who must be served more than all the rest together could gain.
+        # Going without costs an agent who must be served more than all the rest together could gain.
         finite = np.maximum(self.outside, np.min(self.outside, where=self.outside > -math.inf, initial=0.0))
         must = self.outside == -math.inf
         worst = -2.0 * (self.largest + 1.0 - finite.min()) * len(must)

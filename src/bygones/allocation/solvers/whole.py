@@ -33,7 +33,7 @@ def hand_out(
         units: how many there are.
         form: the form of the objective.
         rng: draws among ties.
-        everything: whether all units have to go, as those of a burden; else some are left over if nobody has a use
+        everything: whether all units have to go, as with a burden; else some are left over if nobody has a use
             for them.
     """
     given = np.zeros(len(base), dtype=np.int64)

@@ -56,12 +56,12 @@ class HistoryFacts(NamedTuple):
         last: the time of the last decision.
         every: the mean time between two decisions, apart from long breaks.
         turn: the mean time between two turns of the same agent, if all had as many.
-        stay: the median time between the first and the last request of those who left; infinite if nobody did.
+        stay: the median time between the first and the last request of agents who left; infinite if nobody did.
         joined: how many asked for the first time only after a few turns.
         left: how many did not ask any more at the end, for as long as a few turns take.
         within: how much the needs of one agent vary, as their standard deviation over their mean; the median of agents.
         between: the smallest and the largest of the agents' mean needs.
-        differ: in which share of the decisions the needs of those who ask differ.
+        differ: in which share of the decisions the needs of the agents who ask differ.
         drift: how far mean needs moved from the first half to the second, as a share of all needs.
     """
 

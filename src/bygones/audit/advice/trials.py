@@ -231,7 +231,7 @@ class Trials:
         return self.judged is not None and self.judged.better(trial, other, self.simple, self._comparisons)
 
     def choose(self, reported: bool) -> tuple[AdviceVerdict, int]:
-        """The simple choice, or the simplest of those that are clearly better and about as good as the best."""
+        """The simple choice, or the simplest choice that is clearly better and about as good as the best."""
         simple, pool, judged, trials = self.simple, self.fading(), self.judged, self.trials
         if judged is None:
             return "cannot tell", simple

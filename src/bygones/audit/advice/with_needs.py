@@ -56,7 +56,7 @@ def advise(
         reported: whether agents report their needs themselves. They then count as multiples of each agent's usual
             report, and only the rule that is safe with them is recommended.
         newcomers: the newcomer rule; by default `mean`, or that of a ledger.
-        entitlements: of each agent; by default the same for everyone, or those of a ledger.
+        entitlements: of each agent; by default from the ledger, or the same for everyone.
         others: the entitlement of agents that `entitlements` does not name, see `audit`.
         kind: goods or burdens; by default the kind of a ledger, or goods, which the advice then mentions.
         draws: how often each trial is run, with other draws among ties.

@@ -55,7 +55,7 @@ class ReceivedAdvice(Recommendation):
         agents: the number of agents.
         span: the time from the first event to the last.
         turn: the mean time between two events of the same agent.
-        stay: the median time between the first and the last event of those who have gone; infinite if few have.
+        stay: the median time between the first and the last event of agents who have gone; infinite if few have.
         half_life: what to begin with.
         standings: who is first in line under several half-lives, the shortest first.
         otherwise: who would be first in line under the newcomer rule of an audit, as a sentence; empty if the same.

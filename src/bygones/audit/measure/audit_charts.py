@@ -35,7 +35,7 @@ def half_life_name(audit: Audit, half_life: float) -> str:
 
 
 def share_chart(audit: Audit) -> Chart:
-    """The shares of those who are present and the shares they are entitled to, with a dot for each half-life.
+    """The shares of the agents present and the shares they are entitled to, with a dot for each half-life.
 
     Where entitlements differ, each share is relative to the share that the agent is entitled to.
     """

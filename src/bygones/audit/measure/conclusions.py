@@ -1,8 +1,8 @@
 """The conclusions of an audit: which hold at every half-life, which flip, and at which half-life they do.
 
-A conclusion is a question with an answer at every half-life: who is owed most, whether an agent is owed at all, whether
-one agent is owed more than another. Agents are compared by the amount owed per unit of entitlement. A difference
-below `TIED` of an average share is a tie, and a tie is no conclusion: only a reversal is a flip.
+A conclusion answers one question at every half-life, such as who is owed most, whether an agent is owed at all, or
+whether one agent is owed more than another. Agents are compared by the amount owed per unit of entitlement. Differences
+below `TIED` of an average share count as ties, and no conclusion is drawn from them. Only a reversal is a flip.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Conclusion:
         flips: where the answer changes, the shortest half-life first. Ties in between are no change.
         about: goods or burdens, which have their own words: agents who are owed goods are due to work.
         per_unit: whether entitlements differ, so agents are compared per unit of entitlement.
-        searched: whether half-lives between those of the audit were looked at, too.
+        searched: whether half-lives between the audit's own were looked at, too.
     """
 
     kind: str
@@ -230,7 +230,7 @@ class Conclusions:
 
     @property
     def informative(self) -> tuple[Conclusion, ...]:
-        """The conclusions that hold, without comparisons of two who are level, which are none, and without those that
+        """The conclusions that hold, without comparisons of two level agents, which are none, and without any that
         follow from one agent being owed and the other ahead.
         """
         sides = {each.agent: set(each.answers.values()) for each in self.hold if each.kind == "owed"}

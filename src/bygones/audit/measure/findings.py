@@ -86,7 +86,7 @@ class Audit(Answer):
         is_present: who takes part at the moment of the audit.
         entitled: the share to which each of those is entitled; NaN for the others.
         standings: where every agent stands under each half-life, the shortest first.
-        conclusions: the statements that hold at every half-life, and those that depend on it.
+        conclusions: the statements that hold at every half-life, and the ones that depend on it.
         what_if: the decisions of the rule `one-step` under each half-life; None where the history does not record who
             asked.
         statuses: whether each agent is `present`, `away`, `on hold` or `exempt`.
@@ -196,7 +196,7 @@ class Audit(Answer):
         return {name: by_agent for name, by_agent in factors.items() if by_agent}
 
     def ranked(self, trajectory: Trajectory) -> list[int]:
-        """The rows of the agents, the most owed per unit of entitlement first, those who are away last."""
+        """The rows of the agents, the most owed per unit of entitlement first, absent agents last."""
         return ranked(self.per_unit_of(trajectory), self.names)
 
     def since(self, trajectory: Trajectory, row: int) -> float | None:
@@ -213,7 +213,7 @@ class Audit(Answer):
         return [int(row) for row in np.flatnonzero(late)]
 
     def newcomers_note(self) -> str:
-        """By which rule those who joined after the first period started, as far as one was applied."""
+        """The newcomer rule of agents who joined after the first period, as far as one was applied."""
         late = [self.names[row] for row in self.newcomers()]
         by_rule = late if self.members.by_rule is None else [name for name in late if name in self.members.by_rule]
         if len(by_rule) == len(late):

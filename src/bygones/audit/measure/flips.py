@@ -198,9 +198,9 @@ class _Question:
 def _questions(
     names: Sequence[str], known: _Known, audited: _Known, present: np.ndarray, notable: Sequence[int], little: float
 ) -> list[_Question]:
-    """Who is owed most; whether each agent is owed, those who flip first; and pairs, those who flip first.
+    """Who is owed most; whether each agent is owed; and the order of pairs. Agents and pairs that flip come first.
 
-    Of those who flip, the largest reversal at the half-lives of the audit comes first, wherever else was looked.
+    Among the flips, the largest reversal at the half-lives of the audit comes first, wherever else was looked.
     """
     if not len(present):
         return []
@@ -227,7 +227,7 @@ def _flipping_pairs(known: _Known, audited: _Known, present: np.ndarray, little:
     """The pairs whose order is reversed at some half-life, the largest reversal first; None if there are too many."""
     if len(present) > PAIRS_COUNTED:
         return None
-    # Whether a pair flips is judged at all half-lives that were looked at, but the order only at those of the audit.
+    # Whether a pair flips is judged at all half-lives that were looked at, but the order only at the audit's own.
     # So the list does not depend on where the search happened to look.
     one, two = np.nonzero(np.triu(_pair_swing(known, present) > little, 1))
     order = np.argsort(-_pair_swing(audited, present)[one, two], kind="stable")

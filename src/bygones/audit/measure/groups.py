@@ -61,7 +61,7 @@ def grouped(audit: Audit) -> list[Group]:
 
 
 class Turns(NamedTuple):
-    """Whose turn is next: the rows of those who come first, together if they are tied, and of who can wait longest."""
+    """Whose turn is next: the rows of the agents who come first, together if tied, and of the agent to wait longest."""
 
     first: tuple[int, ...]
     are_tied: bool

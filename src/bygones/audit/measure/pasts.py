@@ -76,7 +76,7 @@ class Trajectory:
     Attributes:
         half_life: in microseconds or steps.
         remembered: the recent total of each agent.
-        share: each agent's share of the recent total of those who take part; NaN for agents who are away.
+        share: each agent's share of the recent total of all present; NaN for agents who are away.
         owed: how far each agent is below its entitled share, negative if above; NaN for agents who are away.
         since: the moment since which each agent has been owed without interruption; NaN if it is not owed.
         gini: the Gini coefficient of the recent totals per unit of entitlement, at the end of each period, the

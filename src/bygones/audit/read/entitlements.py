@@ -1,7 +1,7 @@
 """The entitlements that go with a history: from a table, or from a Slurm cluster's own shares. `settle` completes them.
 
 A cluster's shares are in its account tree, as `sshare -P` or `sacctmgr -P show assoc` print it. An association's share
-is the product, from the root down, of its shares over those of its siblings. With it comes Slurm's fair-tree factor
+is the product, from the root down, of its shares over its siblings' shares. With it comes Slurm's fair-tree factor
 (`priority/fair_tree`), computed from the recent totals: at each level, siblings are sorted by their level's ratio of
 share to usage, users are ranked in that order from the root down, and a user's factor is its rank from the end over the
 number of users. The next job is the one of the user with the largest factor.
@@ -106,7 +106,7 @@ def read_shares(path: Path, column: str | None = None, *, agent: str | None = No
         path: the file.
         column: the column with the entitlements; by default `entitlement`.
         agent: the column of the history that names the agents. In the file it is called the same, or `agent`. In an
-            account tree, `Account` takes the shares of accounts, anything else those of users.
+            account tree, `Account` takes the shares of accounts, anything else the shares of users.
         exempt: whether an entitlement may be 0, as of a share of a load.
     """
     header = first_line(path)

@@ -290,7 +290,7 @@ def _with_needs(source: Source, given: dict[str, str | None], utility: object) -
 def _repeats(source: Source, rows: ibis.Table, history: History) -> tuple[str, ...]:
     """How many rows are in several files, as exports of overlapping times have them; not looked for in a long history.
 
-    Rows are the same if all their columns are, also those that are not read.
+    Rows are the same if all their columns are, even columns that are not read.
     """
     if not source.several or history.n_events > COMPARED_ROWS:
         return ()

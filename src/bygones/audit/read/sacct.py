@@ -141,7 +141,7 @@ def _repeats(con: DuckDB, paths: Sequence[Path], label: str) -> tuple[str, ...]:
 
 
 def _lines(engine: ibis.BaseBackend, paths: Sequence[Path], label: str, agent: str, asked: Asked) -> Source:
-    """The lines of the files as a view `lines`, all cells as text, with only those that meet the conditions."""
+    """The lines of the files as a view `lines`, all cells as text, as far as they meet the conditions."""
     try:
         line = first_line(paths[0])
     except ValueError:
@@ -174,7 +174,7 @@ def _lines(engine: ibis.BaseBackend, paths: Sequence[Path], label: str, agent: s
             [str(path) for path in paths], header=not asked.fields, auto_detect=False, delim="|", quote="", escape="",
             null_padding=True, filename=True, columns=dict.fromkeys([*names, "_bar"], "VARCHAR"),
         )  # fmt: skip
-    # Rows are counted before any is left out, so errors name those of the file.
+    # Rows are counted before any is left out, so errors name rows of the file.
     engine.create_view("all_lines", table.mutate(row=ibis.row_number() + 1))
     lines = engine.table("all_lines")
     source = Source(lines, label, hidden=("_bar", "filename", "row"))

@@ -49,7 +49,7 @@ _TYPEOF = _builtin(name="typeof", signature=((dt.timestamp,), dt.string))(lambda
 
 
 Bounds: TypeAlias = dict[str, Any]
-"""The `first` and the `last` of some times, as numbers, the number of rows `n` and of those that have one, `timed`."""
+"""The `first` and the `last` of some times, as numbers, the number of rows `n` and of rows with a time, `timed`."""
 
 
 class Timed(NamedTuple):

@@ -1,8 +1,8 @@
 """Replays the decisions of a history: one course of events per memory and rule, on the same needs.
 
-At every decision, a rule serves as many of those who asked as were served, or as can be, since the exempt do not work.
-It goes by the recent totals from its own decisions. All courses see the same needs and newcomers, and start with an
-empty memory. An agent who asks for the first time joins, with the start that the newcomer rule gives. The course that
+At every decision, a rule serves as many agents as were served, from the agents who asked and are not exempt. It goes
+by the recent totals from its own decisions. All courses see the same needs and newcomers, and start with an empty
+memory. An agent who asks for the first time joins, with the start that the newcomer rule gives. The course that
 happened has the rule `actual`. Where several decisions are equally good one is sampled, so a course can be run several
 times. The draws differ by the uncertainty of ties.
 
@@ -10,7 +10,7 @@ times. The draws differ by the uncertainty of ties.
 
 - `audit` compares what happened with the rule `one-step`, drawn once, under each of its half-lives. Both are measured
   at the moment of the audit, among all its members.
-- `what-if` runs any memory and rule several times, and measures right after the last decision, among those who asked.
+- `what-if` runs any memory and rule several times, and measures right after the last decision, among agents who asked.
 - `advise` runs many memories and both rules, and judges them by the totals within periods
   (`bygones.audit.advice.trials`).
 """
@@ -240,8 +240,8 @@ class _Replay:
             self._has_asked[joins] = True
 
     def choose(self, request: DecisionRequest, rule: str, welfare: AnyWelfare, rng: np.random.Generator) -> np.ndarray:
-        """Which of those who ask are served by a rule: as many as were served."""
-        # The rule knows those who have asked so far; those who do not ask now need nothing.
+        """The agents whom a rule serves: as many as were served, out of the agents who ask."""
+        # The rule knows all agents who have asked so far. Agents who do not ask now need nothing.
         members, n = np.flatnonzero(self._has_asked), len(self._received)
         needs, can = np.zeros(n), np.zeros(n, dtype=bool)
         needs[request.who], can[request.who] = request.needs, True

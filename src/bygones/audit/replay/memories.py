@@ -1,6 +1,6 @@
 """The memories under which a history can be replayed, by their names: `discounted(half_life=7d)` and others.
 
-Names are those of `bygones.memory`, and lengths of time in them are durations, or numbers of steps where the times of
+Names are from `bygones.memory`, and lengths of time in them are durations, or numbers of steps where the times of
 the history are step numbers: `sliding_window(length=30d)`, `reset(every=30d)`. A half-life alone is a discounted
 memory. Any other memory counts in steps of the usual time between two decisions.
 """

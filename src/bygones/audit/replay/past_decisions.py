@@ -41,7 +41,7 @@ class Members:
     def starts(self, remembered: np.ndarray, is_present: np.ndarray, joins: np.ndarray) -> np.ndarray:
         """The amounts added to the memory of agents who join: the start by the newcomer rule, less their recent total.
 
-        The rule goes by the recent totals of those who are present, as in the ledger. The first to join, when nobody
+        The rule goes by the recent totals of the agents present, as in the ledger. The first to join, when nobody
         else takes part, starts with nothing unless the rule is a number.
         """
         present, added = np.flatnonzero(is_present), np.zeros(len(remembered))

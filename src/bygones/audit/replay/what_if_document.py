@@ -29,7 +29,7 @@ LISTED = 500
 OPENINGS = (
     "Every start of a job counts as an opening, which goes to the pending job of the user with the least recent usage "
     "per unit of entitlement. Sizes of jobs are not matched with openings, so this is an order of jobs with times, not "
-    "a schedule that the cluster could have run. The openings are those of the actual schedule, so the mean wait of "
+    "a schedule that the cluster could have run. The openings come from the actual schedule, so the mean wait of "
     "all jobs stays the same: where one job starts earlier, another starts later."
 )
 """How a queue is replayed."""

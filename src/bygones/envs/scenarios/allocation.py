@@ -33,7 +33,7 @@ class Allocation(Scenario):
     change the needs that follow.
 
     By default there are n = 10 agents and k = 2 resources. Agents 0 and 1 are advantaged: their needs come from
-    U(0.8, 1), those of the others from U(0, 1).
+    U(0.8, 1), and the others' from U(0, 1).
 
     ## Source
     The paper, Section 5.

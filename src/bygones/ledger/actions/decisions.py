@@ -52,10 +52,10 @@ class Proposal(Answer):
     """A decision, made but perhaps not recorded.
 
     Attributes:
-        request: the things to hand out, and everyone's needs.
+        request: the things to allocate, and everyone's needs.
         head: the number of the ledger's last event, from whose standing this follows.
         standing: where everyone stood.
-        members: the rows of `standing` of those who took part in the decision, in the order of `allocation`.
+        members: the rows of `standing` that took part in the decision, in the order of `allocation`.
         allocation: who gets what.
         draw: by which equally good choices were told apart.
         usual: the usual report of each agent, where reports are normalised; else empty.
@@ -99,7 +99,7 @@ class Proposal(Answer):
 
     @property
     def explanation(self) -> Explanation:
-        """Why this is the decision, with when those who came into question were last served."""
+        """Why this is the decision, with the last time that each agent in question was served."""
         stood, names = self.standing, set(self.request.asking)
         asking = {row for row, name in enumerate(self.allocation.agent_names) if name in names}
         means = [f"{name} {amount(self.usual[name])}" for name in self.request.agent_names if name in self.usual][
@@ -157,8 +157,8 @@ class Proposal(Answer):
     def to_dict(self) -> dict[str, Any]:
         """The decision and its reasons, of the types that JSON has.
 
-        It has the keys of `Decision.to_dict`, where `utilities` are by name and only of those who are served, and
-        `prices` are by name and only of those who asked.
+        It has the keys of `Decision.to_dict`, where `utilities` are by name and only of the agents served, and
+        `prices` are by name and only of the agents who asked.
         """
         return {
             **self.allocation.to_dict(self.reasons()),
@@ -207,7 +207,7 @@ def proposal(
     Args:
         connection: the ledger.
         stood: where everyone stands.
-        request: the things to hand out, and everyone's needs.
+        request: the things to allocate, and everyone's needs.
         head: the number of the last event that is known.
         draw: decides between equally good choices.
         without: decisions from whose requests nothing is learned.
@@ -269,7 +269,7 @@ def record(tx: Transaction, time: int, proposal: Proposal, details: dict[str, An
 
 
 def possible(request: Problem, stood: Standing) -> tuple[Problem, dict[str, str]]:
-    """The request of those who take part at an instant, and why others do not."""
+    """The request of the agents who take part at an instant, and why others do not."""
     status = dict(zip(stood.names, stood.status, strict=True))
     for agent in request.agent_names:
         if agent not in status:
@@ -292,7 +292,7 @@ def fill(
     Args:
         connection: the ledger.
         stood: where everyone stands.
-        request: the things to hand out, and the needs of the agents who can take part.
+        request: the things to allocate, and the needs of the agents who can take part.
         taken: the agents who keep their items.
         vacant: the items that are vacant, or None for each place.
         head: the number of the last event that is known.

@@ -104,7 +104,7 @@ def contributions(connection: sa.Connection, book: RuleBook, at: int, agent: str
 
 
 def owed_since(connection: sa.Connection, book: RuleBook, at: int) -> dict[str, int]:
-    """Since when each of those who are owed something at an instant has been, without a break.
+    """Since when each agent who is owed something at an instant has been, without a break.
 
     All events up to then are read once, in the order of time; see `Watch`.
     """
@@ -119,7 +119,7 @@ def owed_since(connection: sa.Connection, book: RuleBook, at: int) -> dict[str, 
 
 
 def _in_order(connection: sa.Connection, known: Known, at: int) -> Iterator[Facts]:
-    """The facts up to an instant in the order of time, many at once, those of one instant always together."""
+    """The facts up to an instant in the order of time, many at once, facts of one instant always together."""
     row_of = {name: row for row, name in enumerate(known.agents.names)}
     waiting = Facts.joined(
         Facts.amounts([row_of[start.joining.name]], start.joining.time, [start.amount], is_received=False)

@@ -127,7 +127,7 @@ def amounts(
 
 def correct(tx: Transaction, seq: int, amount: float, note: str) -> Event:
     """Sets the amount with which an event counts from here on."""
-    tx.finish()  # the events then include those of this transaction
+    tx.finish()  # the events then include this transaction's
     event = rows.load_event(tx.connection, seq, "to correct")
     if event.kind == "correction":
         raise ValueError(f"event {seq} is itself a correction: correct event {event.refers} instead")
@@ -159,7 +159,7 @@ def void(tx: Transaction, seq: int, note: str = "", *, swapping: bool = False) -
 
     Turns that were swapped can only be void by `swapping` again.
     """
-    with tx.trying():  # the events then include those of this transaction
+    with tx.trying():  # the events then include this transaction's
         event = _voidable(tx, seq, swapping=swapping)
         made_void = tx.append("void", event.time, agent=event.agent, refers=seq, note=check_text("note", note))
         try:
@@ -274,7 +274,7 @@ def change_rules(tx: Transaction, time: int, settings: dict[str, Any], note: str
 
 
 def check_agents(tx: Transaction, settings: dict[str, Any]) -> None:
-    """Refuses settings by agent of those who are not in the ledger."""
+    """Refuses settings for agents who are not in the ledger."""
     named = list(settings.get("entitlements", ()))
     check_known(named, list(rows.participation_of(tx.connection, named)), "entitlements", "the ledger")
     _participation(tx, list(settings.get("half_lives", ())))

@@ -1,11 +1,11 @@
 """Decides a past period again with today's knowledge, and finds the later decisions that depended on it.
 
-Decisions are made again in the order of time. Each starts from the standing that follows from all events now in effect,
-with those that were recorded late, corrected or made void since, and from the new decisions before it.
+Decisions are made again in the order of time. Each starts from the standing that follows from all events now in effect
+and from the new decisions before it. Events that were recorded late, corrected or made void since are included.
 
-A decision keeps its random draw: it uses the seed of the decision that was made first, however often it is made again.
-So the result is the one that there would have been if everything had been known in time. If nothing has changed, the
-result is the same, and nobody gains by asking again.
+A decision keeps its random draw: it uses the seed of the original decision, however often it is made again. So the
+result is what it would have been had everything been recorded on time. If nothing has changed, the result is the same,
+and nobody gains by asking again.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def redecide(tx: Transaction, start: int, end: int | None, note: str = "") -> li
     differ: list[Redecision] = []
     replaced: list[tuple[Event, Proposal]] = []
     later: list[list[Any]] = []
-    with tx.trying():  # prices are learned from the decisions before, with those that were made again
+    with tx.trying():  # prices are learned from the decisions before, also the new ones
         for decision, again in past.walk():
             given = derived.load_given(tx.connection, decision.seq)
             if past.was_swapped(decision) or (isinstance(again, Proposal) and is_same(again.given, given)):

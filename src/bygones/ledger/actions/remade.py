@@ -69,7 +69,7 @@ def as_recorded(
         return None
     if again is None or {*again.given} == {*given}:
         return again
-    # Made by another method: the reasons are those of the recorded assignments, without a next best choice.
+    # Made by another method: the reasons belong to the recorded assignments, without a next best choice.
     allocation = again.allocation
     try:
         recorded = allocation.problem.allocation_of(given)

@@ -214,7 +214,7 @@ def starts_at(agents: Snapshot, book: RuleBook, time: int, joining: Sequence[Joi
 
 
 def newcomer_starts(rule: str, remembered: np.ndarray, entitlements: np.ndarray, joining: np.ndarray) -> np.ndarray:
-    """The remembered utilities with which newcomers of these entitlements start, given those of the agents present.
+    """The recent totals with which newcomers of these entitlements start, given the recent totals of agents present.
 
     If nobody is present they start with zero, unless the rule is a number.
     """

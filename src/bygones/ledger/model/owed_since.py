@@ -164,7 +164,7 @@ class DailyWatch:
         self._now = max(self._now, until)
 
     def _look(self, at: int) -> None:
-        known = replace(self._agents, as_of=np.minimum(self._agents.as_of, at))  # those who join later have nothing
+        known = replace(self._agents, as_of=np.minimum(self._agents.as_of, at))  # agents who join later have nothing
         remembered = fold.remembered(known, self._book, at)
         states = [status(changes, at) for changes in self._agents.participation]
         self._present = np.array([state == PRESENT for state in states], dtype=bool)

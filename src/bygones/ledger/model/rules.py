@@ -68,7 +68,7 @@ class Rules:
         entitlements: by agent, 1 for those not named. An agent with twice the entitlement is owed, and in the long run
             gets, twice as much. Under utilitarian welfare, which maximises the total only, this holds among agents with
             the same needs. For burdens it is the share of the load, and 0 is exempt.
-        kind: whether `good`s are handed out, or `burden`s. A ledger keeps the kind that it began with; those of before
+        kind: whether `good`s are allocated, or `burden`s. A ledger keeps the kind that it began with; those of before
             there were kinds are about goods.
         reports: whether the needs of a decision count `as-reported`, or `normalised`: as multiples of what the agent
             reported on average in the decisions so far, so nobody gains by reporting in other units. The
@@ -143,7 +143,7 @@ class Rules:
 
     @property
     def handed_out(self) -> Thing:
-        """The thing that is handed out, in words."""
+        """The thing that is allocated, in words."""
         return Thing(self.thing, self.unit)
 
     def gets_in_words(self, given: Sequence[Given], request: Problem | None) -> dict[str, str]:

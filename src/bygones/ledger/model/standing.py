@@ -76,7 +76,7 @@ class Standing(Answer):
         """The standing as people read it, the next agent first.
 
         Args:
-            since: since when each of those who are owed something has been; without it, the table has the day on which
+            since: since when each agent who is owed something has been; without it, the table has the day on which
                 each agent last received something.
             later: the standing at a later time if nothing more is recorded, to show next to this one.
         """
@@ -133,7 +133,7 @@ class Standing(Answer):
 
     @property
     def following(self) -> list[int]:
-        """The rows of those who come next: owed something, and per unit of entitlement as much as the first."""
+        """The rows of the agents who come next: owed something, and as much per unit of entitlement as the first."""
         ranking = self.ranked()
         if not ranking or not self.per_unit[ranking[0]] > LEVEL:
             return []
@@ -166,7 +166,7 @@ class Standing(Answer):
 
     @cached_property
     def is_unequal(self) -> bool:
-        """Whether the entitlements of those who are owed something or ahead differ."""
+        """Whether the entitlements of agents who are owed something or ahead differ."""
         return len(set(self.entitlements[~np.isnan(self.owed)].tolist())) > 1
 
     def ranked(self) -> list[int]:
@@ -175,11 +175,11 @@ class Standing(Answer):
 
     @property
     def present(self) -> np.ndarray:
-        """The rows of those who are present, not away and not on hold."""
+        """The rows of the agents present, who are not away and not on hold."""
         return np.flatnonzero([state == PRESENT for state in self.status])
 
     def to_dict(self, since: Mapping[str, int] | None = None, later: Standing | None = None) -> dict[str, Any]:
-        """The standing, of the types that JSON has; the arguments are those of `document`."""
+        """The standing, of the types that JSON has; the arguments are as in `document`."""
         agents = list(self.rows())
         after = {} if later is None else {row["agent"]: row for row in later.rows()}
         for row in agents:
@@ -209,7 +209,7 @@ class Standing(Answer):
 
 
 def standing_of(book: RuleBook, agents: Snapshot, at: int) -> Standing:
-    """The standing at an instant of those who have joined by then, from a snapshot with nothing later in it."""
+    """The standing at an instant of all agents who have joined by then, from a snapshot with nothing later in it."""
     rules = book.at(at)
     joined = np.flatnonzero([changes[0][0] <= at for changes in agents.participation])
     agents = agents if len(joined) == len(agents) else agents.take(joined)
@@ -234,7 +234,7 @@ def standing_of(book: RuleBook, agents: Snapshot, at: int) -> Standing:
 
 
 def owed(remembered: np.ndarray, entitlements: np.ndarray, present: np.ndarray) -> np.ndarray:
-    """The amount owed to each agent present; NaN for the others, and for those who are exempt from a burden."""
+    """The amount owed to each agent present; NaN for absent agents, and for agents exempt from a burden."""
     result = np.full(len(remembered), np.nan)
     present = present[entitlements[present] > 0]
     if len(present):
@@ -249,7 +249,7 @@ def per_unit(owed: np.ndarray, entitlements: np.ndarray) -> np.ndarray:
 
 
 def ranked(per_unit: np.ndarray, names: Sequence[str]) -> list[int]:
-    """The rows of agents by the amount owed per unit, the most first, by name if equal; those who are away last."""
+    """The rows of agents by the amount owed per unit, the most first, by name if equal, and absent agents last."""
     keys = [(math.isnan(each), -each, name) for each, name in zip(per_unit.tolist(), names, strict=True)]
     return sorted(range(len(names)), key=keys.__getitem__)
 

@@ -44,7 +44,7 @@ class DateNeeds(NamedTuple):
         at: the instant, the start of the day where no time was given.
         all_day: whether no time was given.
         request: the request of the agents who are available.
-        unavailable: those who are not.
+        unavailable: the agents who are not.
     """
 
     at: int

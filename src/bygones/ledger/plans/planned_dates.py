@@ -156,7 +156,7 @@ class Plan(Answer):
 
 
 def turns_document(turns: Sequence[PlannedTurn], zone: str) -> Document:
-    """The turns of published plans; those that their agents cannot take have a reason."""
+    """The turns of published plans, with a reason where the agent cannot take one."""
     columns = [
         Column("event"), Column("date"), Column("agent", folds=True), Column("what", folds=True),
         Column("amount", gives_way=1, exact=True), Column("status"),
@@ -229,7 +229,7 @@ def draft(
 def without_later_joiners(
     needs: DateNeeds, participation: Mapping[str, Participation], zone: str
 ) -> tuple[DateNeeds, dict[str, str]]:
-    """The needs of a date without those who join after it, and when each of them joins."""
+    """The needs of a date without agents who join after it, and when each of them joins."""
     asking = needs.request.agent_names
     joins = {name: participation[name][0][0] for name in asking if name in participation}
     later = {name: f"joins on {day_in_words(at, zone)}" for name, at in joins.items() if at > needs.at}

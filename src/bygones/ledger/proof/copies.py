@@ -117,7 +117,7 @@ def _copy_rows(ledger: Store, target: Store, progress: Progress) -> Verification
 
 
 def _copy_pages(ledger: Store, unfinished: Path, target: Path, progress: Progress) -> None:
-    """Copies a SQLite file with all commits up to one moment, including those that are still in its `-wal`."""
+    """Copies a SQLite file with all commits up to one moment, including commits that are still in its `-wal`."""
     left = 0
 
     def report(_: int, remaining: int, total: int) -> None:

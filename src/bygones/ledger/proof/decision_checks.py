@@ -189,7 +189,7 @@ def _decided_at(connection: sa.Connection, event: Event) -> bool:
 
 
 def _compare_receipts(connection: sa.Connection, decision: Event, given: Sequence[Given], checked: Checked) -> None:
-    """The amounts recorded as received through a decision must be those of the decision."""
+    """The amounts recorded as received through a decision must be the decision's."""
     details, table = decision.details or {}, schema.events
     decided = _totals(given)
     query = sa.select(schema.agents.c.name, table.c.amount).join_from(table, schema.agents)

@@ -1,4 +1,4 @@
-"""Signed heads of a ledger, kept out of reach of those who can write the ledger.
+"""Signed heads of a ledger, kept out of reach of people who can write the ledger.
 
 Hashes alone prove nothing against a person who can write the whole database: after moving an event to another agent,
 they compute every hash and snapshot again, and everything fits. But they cannot change a head that others hold. So a

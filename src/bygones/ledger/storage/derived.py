@@ -89,7 +89,7 @@ def was_taken_over(events: sa.FromClause = schema.events) -> sa.ColumnElement[bo
 
 
 def taken_over(connection: sa.Connection, turns: Iterable[int]) -> set[int]:
-    """These turns, and those that took them over in a swap, and those that took over these."""
+    """These turns, the turns that took them over in a swap, and the turns that took over these in turn."""
     all_turns = new = set(turns)
     table = schema.links
     query = sa.select(table.c.event).where(table.c.kind == "takes")

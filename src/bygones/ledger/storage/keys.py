@@ -104,7 +104,7 @@ def _batch(event: Event) -> dict[str, Any]:
 
 
 def _first(event: Event) -> int:
-    """The number of the first event of those of which this one tells."""
+    """The number of the first event that this one tells of."""
     return event.seq - int(_batch(event).get("before", 0))
 
 

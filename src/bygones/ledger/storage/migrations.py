@@ -1,4 +1,4 @@
-"""How the tables of an older version become those of this one, in one transaction.
+"""The tables of an older version become the tables of this one, in one transaction.
 
 Events keep their bytes, which hashes cover. The other tables of this version are derived from them.
 """
@@ -107,7 +107,7 @@ def _check(table: sa.Table) -> sa.CheckConstraint:
 
 
 MIGRATIONS: dict[int, Callable[[sa.Connection], object]] = {1: from_version_1, 2: from_version_2}
-"""By version, how its tables become those of the next version."""
+"""By version, the step to the tables of the next version."""
 
 
 def migrate(

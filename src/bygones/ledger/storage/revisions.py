@@ -228,7 +228,7 @@ def _related(connection: sa.Connection, seqs: Collection[int]) -> list[Related]:
 
 
 def _targets(connection: sa.Connection, seqs: Collection[int], kinds: Sequence[str]) -> set[int]:
-    """The events that those of some kinds among these refer to."""
+    """The events that some of these refer to, if they are of these kinds."""
     table = schema.events
     wanted = sa.select(table.c.refers).where(table.c.kind.in_(kinds), table.c.refers.is_not(None))
     return _select(connection, wanted, table.c.seq, seqs)

@@ -64,7 +64,7 @@ NOTHING = {"participation": NOBODY, "as_of": 0, "last": fold.NEVER, "counters": 
 def load_agents(
     connection: sa.Connection, remembering: TimedMemory, names: Collection[str] | None = None
 ) -> tuple[np.ndarray, Snapshot]:
-    """The numbers and the snapshot of all agents, or of those of these names who exist; counters of this memory."""
+    """The numbers and the snapshot of all agents, or of the existing ones of these names; counters of this memory."""
     query = sa.select(schema.agents).where(schema.agents.c.participation != NOBODY).order_by(schema.agents.c.id)
     rows = connection.execute(query if names is None else _of_names(query, names)).all()
     if names is not None:
@@ -158,7 +158,7 @@ def save_nobody(connection: sa.Connection, number: int) -> None:
 
 
 def participation_of(connection: sa.Connection, names: Collection[str]) -> dict[str, Participation]:
-    """When those of these agents took part who have joined."""
+    """When each of these agents took part, if it has joined."""
     table = schema.agents
     query = sa.select(table.c.name, table.c.participation).where(table.c.participation != NOBODY)
     rows = connection.execute(_of_names(query, names))
@@ -166,7 +166,7 @@ def participation_of(connection: sa.Connection, names: Collection[str]) -> dict[
 
 
 def _of_names(query: sa.Select[Any], names: Collection[str]) -> sa.Select[Any]:
-    """A query of agents that finds at least those of these names; many are not looked up one by one."""
+    """A query of agents that finds at least all of these names; many are not looked up one by one."""
     return query.where(schema.agents.c.name.in_(names)) if len(names) <= FEW else query
 
 

@@ -29,7 +29,7 @@ class Known(NamedTuple):
         book: the rules.
         ids: the numbers of the agents.
         agents: their snapshot. Agents who join later are there too, with nothing remembered yet.
-        starts: the starts, not recorded yet, of those who joined since the snapshot was kept.
+        starts: the starts, not recorded yet, of agents who joined since the snapshot was kept.
     """
 
     book: RuleBook
@@ -122,7 +122,7 @@ def advance(
 
 
 def _up_to_joining(load: fold.Load, joins: Iterable[int]) -> fold.Load:
-    """Facts up to just before each instant at which someone joins; those of that very instant come with the next ones.
+    """Facts up to just before each instant at which someone joins; facts of that very instant come next.
 
     A plan decides for the day on which someone joins before their start is known. So whatever is received at that
     instant, by them or by others, comes on top of the start.

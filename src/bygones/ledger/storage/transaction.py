@@ -106,7 +106,7 @@ class Transaction:
         return int(self.head.head) + len(self._events) + 1
 
     def append(self, kind: str, time: int, **fields: Any) -> Event:
-        """Adds an event to those that `finish` saves."""
+        """Adds an event for `finish` to save."""
         if not self._is_committed:
             # A ledger of before there were commitments makes its first.
             self._is_committed = True

@@ -168,7 +168,7 @@ def _problem(cells: Sequence[Settings]) -> tuple[Settings, tuple[int, ...]]:
 
 @functools.cache
 def _references(problem: Settings, horizons: tuple[int, ...]) -> list[Json]:
-    """The best possible values at each horizon, and those of rules with perfect recall, which need no training."""
+    """The best possible values at each horizon, and the values of rules with perfect recall, without training."""
     per_step = problem.replace(aggregation="averaged")
     rules = {
         rule: {metric.name: rule_values(rule, problem, horizons, metric.name) for metric in METRICS} for rule in RULES

@@ -63,7 +63,7 @@ def draw(name: str, results: Results, observation_scale: str | None = None, **ch
 
     Args:
         name: one of `names()`.
-        results: the runs; those that the figure is not about are ignored.
+        results: the runs. The figure ignores any that it is not about.
         observation_scale: that of the runs to draw, if the results hold several; not needed by "scales".
         changes: the settings in which the runs to draw differ from the paper's protocol, e.g. `ends="termination"`.
     """
