@@ -64,7 +64,7 @@ def test_a_judgement_is_json_with_everything_in_it(as_in_the_paper):
     assert found["quotes"][0]["place"].startswith("Section 6.2")
     assert found["known_before"]
     assert "sign tests at 1.25% on each side, with the 97.5% interval" in found["test"]
-    assert found["counted"] == "egalitarian: holds under 1 of 1 scales; nash: holds under 1 of 1 scales"
+    assert found["counted"] == "holds under 1 of 1 scales with egalitarian welfare and Nash welfare"
     (made,) = found["scales"]["window"]["welfares"]["nash"]["comparisons"]
     assert made["n_seeds"] == 12
     assert {"interval", "p_holds", "p_fails", "p_adjusted", "as_claimed", "mean", "seeds"} <= set(made)
@@ -109,7 +109,7 @@ def test_a_claim_does_not_arise_where_the_opposite_of_its_condition_is_shown():
     fair = synthetic_results.results(lambda run: 0.45 if run.gamma == 0 else 0.05, extra=False, **CELLS_OF_C13A)
     (judged,) = judge(fair, ["C13a"])
     assert judged.word == DOES_NOT_ARISE
-    assert judged.counted == "egalitarian: does not arise under 1 of 1 scales; nash: does not arise under 1 of 1 scales"
+    assert judged.counted == "does not arise under 1 of 1 scales with egalitarian welfare and Nash welfare"
     assert judged.by_scale["window"].reason == (
         "perfect recall is shown to be fair after a million steps, so there is nothing to catch up on"
     )
@@ -161,7 +161,7 @@ def test_scales_that_disagree_make_a_claim_depend_on_them():
     (judged,) = judge(both, ["C3"])
     assert judged.word == "depends on the observation scale"
     assert {scale: found.word for scale, found in judged.by_scale.items()} == {"none": HOLDS, "window": FAILS}
-    assert judged.counted.startswith("egalitarian: holds under 1, fails under 1 of 2 scales")
+    assert judged.counted.startswith("holds under 1, fails under 1 of 2 scales with egalitarian welfare")
 
 
 def test_welfare_functions_that_disagree_are_told_apart():

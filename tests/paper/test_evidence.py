@@ -79,7 +79,7 @@ def test_every_policy_of_the_second_day_was_evaluated(evidence):
     differences = np.abs(ways[0] - ways[1])
     assert np.isfinite(differences).all()
     assert says(
-        f"of {len(evaluated):,} evaluated policies, {(differences > 0.05).mean():.1%} differ by more than 0.05, and "
+        f"{(differences > 0.05).mean():.1%} of {len(evaluated):,} evaluated policies differ by more than 0.05, and "
         f"the largest difference is {differences.max():.2f}"
     )
 
@@ -93,7 +93,7 @@ def test_what_the_note_says_of_two_networks(evidence):
         f"There are {len(recall)} runs with a symmetric network, and {above} are above each of the {len(paper)} runs "
         "of the paper's network at that horizon"
     )
-    assert says(f"the best of these gives {best:.4f}")
+    assert says(f"The best of the {len(paper)} gives {best:.4f}")
     logarithmic = recall.where(agent_features="logarithmic")
     least, most = np.median(logarithmic["final_utility_least"]), most_for_the_least(recall.settings()[0])
     assert says(
@@ -104,7 +104,7 @@ def test_what_the_note_says_of_two_networks(evidence):
     assert says(f"{(as_it_is > 0.79).sum()} of {len(as_it_is)} runs of the paper's network end at a Gini above 0.79")
     hundredth = paper.where(**PROTOCOL, observation_scale="fixed", gamma=RECALL)["final_gini"]
     tenth = paper.where(observation_scale="fixed", fixed_scale=10.0, gamma=RECALL)["final_gini"]
-    assert says(f"perfect recall comes to {hundredth.mean():.2f}; divided by 10, to {tenth.mean():.2f}.")
+    assert says(f"has a mean Gini of {hundredth.mean():.2f}. Divided by 10, it has {tenth.mean():.2f}.")
     assert says(f"Divided by 10, {(tenth > 0.5).sum()} of {len(tenth)} end above 0.5 and {(tenth < 0.05).sum()} below")
 
 
@@ -136,7 +136,7 @@ def test_what_the_note_says_of_drawing_lots():
     runs = json.loads((ROOT / "evidence" / "rules" / "untrained.json").read_text(encoding="utf-8"))
     drawn = [run for run in runs if (run["rule"], run["horizon"], run["welfare"]) == ("random", 10000, "egalitarian")]
     lots = np.mean([gini(np.array(received)) for run in drawn for received in run["received"]])
-    assert says(f"drawing lots has a Gini of {lots:.2f} at T=10000")
+    assert says(f"Drawing lots has a Gini of {lots:.2f} at T=10000")
 
 
 def test_what_the_note_says_of_two_networks_under_nash_welfare(evidence):
@@ -147,8 +147,8 @@ def test_what_the_note_says_of_two_networks_under_nash_welfare(evidence):
     )
     logarithmic = evidence.where(**cell, agent_features="logarithmic")["final_gini"]
     assert says(
-        f"its median Gini is {np.median(plain):.2f} and {(plain > 0.7).sum()} of {len(plain)} runs end above 0.7; "
-        f"divided by 10, it is {np.median(tenth):.2f}, and {(tenth < 0.37).sum()} of {len(tenth)} runs are below 0.37"
+        f"its median Gini is {np.median(plain):.2f} and {(plain > 0.7).sum()} of {len(plain)} runs end above 0.7. "
+        f"Divided by 10, it is {np.median(tenth):.2f}, and {(tenth < 0.37).sum()} of {len(tenth)} runs are below 0.37"
     )
     assert logarithmic.max() < 0.7
     assert says(f"no run collapses, and the median lies at the bar ({np.median(logarithmic):.2f})")
@@ -171,13 +171,13 @@ def test_what_the_note_says_is_open(judgements):
     fair = [round(100 * made.as_claimed) for made in nash if made.what[-8:] == "T = 1000" and "0.9 " not in made.what]
     assert says(f"{fair[0]} of 100 seeds with γ=0.99 are fair at T=1000 under Nash welfare, and {fair[1]} with γ=0.999")
     robust = by_name["C9"].by_scale["running"].by_welfare["nash"].comparisons[1]
-    assert says(f"at T=500, {round(100 - 100 * robust.as_claimed)} of 100 seeds are nearer to the myopic agent")
+    assert says(f"At T=500, {round(100 - 100 * robust.as_claimed)} of 100 seeds are nearer to the myopic agent")
     rise = by_name["C10b"].by_scale["none"].by_welfare["nash"].comparisons[4]
     low, high = rise.interval
     assert says(f"rises by {rise.value:.3f} to T=5000, with an interval from {low:.3f} to {high:.3f}")
     assert (rise.p_fails <= LEVEL, rise.outcome) == (True, None)
     apart = by_name["B3"].by_scale["relative"].by_welfare["nash"].comparisons[3]
-    assert says(f"with γ=0.999, {round(100 * apart.as_claimed)} of 100 are within 0.05 of their value in training")
+    assert says(f"With γ=0.999, {round(100 * apart.as_claimed)} of 100 are within 0.05 of their value in training")
 
 
 @pytest.mark.soak

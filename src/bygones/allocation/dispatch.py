@@ -41,7 +41,7 @@ class Case(Generic[SomeProblem]):
     """The input of a solver: the problem, and the known structure of the memory and the welfare.
 
     Attributes:
-        problem: of the solver's own kind.
+        problem: a problem of the solver's own kind.
         look: the memory that an allocation would leave: an `Outlook`, or `Unstructured` where it has no response.
         welfare: the welfare to maximise.
         judge: the welfare of Z, entitlements included.

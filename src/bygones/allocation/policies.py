@@ -189,7 +189,7 @@ class ProportionalFair(RankingPolicy):
 class DynamicMaxMin(RankingPolicy):
     """The agents of lowest remembered utility per unit of entitlement among those with a need, whatever its size.
 
-    Of burdens, the agents who have taken least.
+    For burdens, these are the agents who have taken least.
     """
 
     memory: Memory

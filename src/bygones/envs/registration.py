@@ -25,7 +25,7 @@ def add(id: str, scenario: str, vector: bool = False, **settings: object) -> Non
         id: its name, with a version, such as `ward/Beds-v0`.
         scenario: where to find its class, as `module:Class`; or the name of a scenario of bygones.
         vector: whether its reward is the vector of utilities, as MO-Gymnasium has it.
-        settings: of the scenario and of `FairProblem`. Arguments of `gym.make` take their place.
+        settings: the settings of the scenario and of `FairProblem`, which arguments of `gym.make` replace.
     """
     from gymnasium.envs import registration
 

@@ -20,6 +20,7 @@ from bygones.learn.settings import Settings, later_defaults
 from bygones.welfare import parse_welfare
 
 WELFARES = ("egalitarian", "nash")
+WELFARE_NAMES = {"egalitarian": "egalitarian welfare", "nash": "Nash welfare"}
 AGGREGATIONS = ("additive", "averaged")
 HORIZONS = (100, 500, 1000, 5000, 10000)
 GAMMAS = (0.0, 0.9, 0.99, 0.999, 1.0)

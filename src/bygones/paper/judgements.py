@@ -8,11 +8,13 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from string import ascii_lowercase
 
 from bygones._arrays import Json
 from bygones._text import counted, listed
 from bygones.document.document import Answer, Block, Column, Command, Document, Section, Table
 from bygones.paper.cells import MIN_SEEDS
+from bygones.paper.grid import WELFARE_NAMES
 from bygones.paper.judging import (
     CANNOT_TELL,
     DEPENDS_ON_SCALE,
@@ -105,13 +107,14 @@ class Judgement(Answer):
 
     @property
     def counted(self) -> str:
-        """The number of scales with each verdict, under each welfare function."""
-        parts = []
+        """The number of scales with each verdict, under each welfare function, or once where they agree."""
+        welfares: dict[str, list[str]] = {}
         for welfare, by_scale in self.by_welfare.items():
             words = list(by_scale.values())
-            counts = [f"{word} under {words.count(word)}" for word in WORDS if word in words]
-            parts.append(f"{welfare}: {', '.join(counts)} of {len(words)} scales")
-        return "; ".join(parts) if self.by_scale else ""
+            counts = ", ".join(f"{word} under {words.count(word)}" for word in WORDS if word in words)
+            welfares.setdefault(f"{counts} of {len(words)} scales", []).append(WELFARE_NAMES.get(welfare, welfare))
+        parts = [f"{counts} with {listed(names)}" for counts, names in welfares.items()]
+        return ", and ".join(parts) if self.by_scale else ""
 
     def document(self) -> Document:
         """The claim, its criterion, and every comparison under each observation scale."""
@@ -229,10 +232,16 @@ class Judgements(list[Judgement], Answer):
 
 
 def counted_verdicts(judgements: Sequence[Judgement]) -> str:
-    """How many claims have each verdict: `18 claims: 6 hold and 12 fail`."""
+    """How many claims have each verdict: `13 claims with 18 verdicts: 6 hold and 12 fail`."""
     counts = Counter(judgement.word for judgement in judgements)
     parts = [f"{n} {PREDICATES[word][n > 1]}" for word in PREDICATES if (n := counts[word])]
-    return f"{counted(len(judgements), 'claim')}: {listed(parts)}"
+    return f"{count_claims([judgement.name for judgement in judgements])}: {listed(parts)}"
+
+
+def count_claims(names: Sequence[str]) -> str:
+    """The number of claims, and of verdicts where parts of a claim such as C1a and C1b have one each."""
+    claims = counted(len({name.rstrip(ascii_lowercase) for name in names}), "claim")
+    return claims if claims == counted(len(names), "claim") else f"{claims} with {len(names)} verdicts"
 
 
 def by_welfare(verdict: ScaleVerdict) -> str:

@@ -4,7 +4,7 @@ Decisions are made again in the order of time. Each starts from the standing tha
 and from the new decisions before it. Events that were recorded late, corrected or made void since are included.
 
 A decision keeps its random draw: it uses the seed of the original decision, however often it is made again. So the
-result is what it would have been had everything been recorded on time. If nothing has changed, the result is the same,
+result is the same as if everything had been recorded on time. If nothing has changed, the result is the same,
 and nobody gains by asking again.
 """
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bygones._arrays import Floats, check_one_of
-from bygones.paper.grid import AGGREGATIONS, SCALES, WELFARES, in_order, memory_label, paper_weight
+from bygones.paper.grid import AGGREGATIONS, SCALES, WELFARE_NAMES, WELFARES, in_order, memory_label, paper_weight
 from bygones.paper.judging import PROTOCOL
 from bygones.paper.optimum import episode_gini, for_settings
 from bygones.paper.results import Results
@@ -35,7 +35,6 @@ DEFAULT_SCALE = "window"
 are normalised to their expected range; which scale does that is not known (docs/decisions.md, row 6). This one divides
 by the range itself: from 0 to the largest value that the memory can reach."""
 
-WELFARE_NAMES = {"egalitarian": "egalitarian welfare", "nash": "Nash welfare"}
 AXES_NAMES = {"gini": "Gini coefficient", "welfare": "fairness score", "utility_per_step": "utility per step"}
 BEST_LOOK: Look = {"color": INK, "linewidth": 1.0, "linestyle": (0, (2, 2)), "zorder": 1}
 SCORES = {

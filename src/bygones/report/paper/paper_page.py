@@ -19,12 +19,11 @@ from bygones.learn.settings import Settings
 from bygones.paper.cells import MIN_SEEDS
 from bygones.paper.claims import Judgement, judge
 from bygones.paper.examples import EXAMPLES
-from bygones.paper.grid import AGGREGATIONS, SCALES, WELFARES, in_order, memory_label
+from bygones.paper.grid import AGGREGATIONS, SCALES, WELFARE_NAMES, WELFARES, in_order, memory_label
 from bygones.paper.judging import PROTOCOL
 from bygones.paper.results import Results, read
 from bygones.report.page import Block, Page, asset, fragment, write
 from bygones.report.paper.packing import AS_THE_PAPER, METRICS, kinds, packed, variant
-from bygones.report.paper.paper_figures import WELFARE_NAMES
 from bygones.report.paper.story import EVIDENCE, FADING, ORIGINS, OWN, chart_of_runs, short_answer
 from bygones.report.paper.verdicts import JudgedClaim, beyond, claims_html, grouped, sentences_html
 from bygones.report.paper.without_training import without_training

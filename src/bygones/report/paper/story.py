@@ -15,14 +15,13 @@ from bygones.document.document import Table
 from bygones.learn.settings import Settings
 from bygones.paper.cells import MIN_SEEDS, NotEnoughRunsError, PerSeed, per_seed
 from bygones.paper.claims import FAIR_SHARE, MYOPIC, RECALL
-from bygones.paper.grid import SCALES, WELFARES, in_order, memory_label, paper_weight
-from bygones.paper.judgements import PREDICATES
+from bygones.paper.grid import SCALES, WELFARE_NAMES, WELFARES, in_order, memory_label, paper_weight
+from bygones.paper.judgements import PREDICATES, count_claims
 from bygones.paper.judging import FAILS, HOLDS, PROTOCOL, difference_within, outcome
 from bygones.paper.optimum import for_settings
 from bygones.paper.results import Results
 from bygones.report.page import Block, fragment
 from bygones.report.paper.packing import AS_THE_PAPER, variant
-from bygones.report.paper.paper_figures import WELFARE_NAMES
 from bygones.report.paper.verdicts import JudgedClaim
 from bygones.report.style import PALETTE
 
@@ -76,7 +75,7 @@ def short_answer(sets: Mapping[str, Results], claims: Mapping[str, Sequence[Judg
         answer=_answer(main, scale),
         shared=_shared_network(symmetric, scale),
         counted=counted,
-        of=sum(map(len, claims.values())),
+        of=count_claims([claim.name for some in claims.values() for claim in some]),
         overturned=_overturned(claims),
         horizon=horizon,
         total=equal.bound,
@@ -151,10 +150,9 @@ def _protocol_of_the_story(sets: Mapping[str, Results]) -> tuple[str, dict[str, 
 
 
 class Answer(NamedTuple):
-    """Which memories fail at the longest horizon, the numbers behind that, and what happens under other scales."""
+    """Which memories fail at the longest horizon, and what happens under other scales."""
 
     verdict: str
-    numbers: str
     elsewhere: str
 
 
@@ -163,20 +161,10 @@ def _answer(results: Results, scale: str) -> Answer | None:
     cells = _cells(results, scale)
     if not cells:
         return None
-    numbers = []
-    pattern = (
-        f"{{:.2f}} for perfect recall, {{:.2f}} for {memory_label(FADING)} and {{:.2f}} for the myopic agent under {{}}"
-    )
-    for welfare, ginis in cells.items():
-        numbers.append(
-            pattern.format(*(ginis[gamma].values.mean() for gamma in (RECALL, FADING, MYOPIC)), WELFARE_NAMES[welfare])
-        )
-        pattern = "{:.2f}, {:.2f} and {:.2f} under {}"
-    means = f"The final Gini coefficient (0 is equality) is {'; '.join(numbers)}."
     try:
         everything, fading = (_how_it_does(gamma, cells) for gamma in (RECALL, FADING))
     except NotEnoughRunsError:
-        return Answer(f"These runs are too few for a verdict, which needs {MIN_SEEDS} seeds per cell.", means, "")
+        return Answer(f"These runs are too few for a verdict, which needs {MIN_SEEDS} seeds per cell.", "")
     rest = (
         f", and so does {memory_label(FADING)}" if fading == everything else f", while {memory_label(FADING)} {fading}"
     )
@@ -189,7 +177,6 @@ def _answer(results: Results, scale: str) -> Answer | None:
     where = f", with the {SCALES[scale]}" if elsewhere else ""
     return Answer(
         f"At the longest horizon{where}, perfect recall {everything}{rest}.",
-        means,
         _elsewhere(set(elsewhere), everything),
     )
 

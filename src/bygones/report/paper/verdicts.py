@@ -9,7 +9,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from bygones.paper.claims import CLAIMS, Judgement
-from bygones.paper.grid import SCALES
+from bygones.paper.grid import SCALES, WELFARE_NAMES
 from bygones.paper.judgements import OUTCOMES
 from bygones.paper.judging import (
     CANNOT_TELL,
@@ -24,7 +24,6 @@ from bygones.paper.judging import (
     ScaleVerdict,
 )
 from bygones.report.page import fragment
-from bygones.report.paper.paper_figures import WELFARE_NAMES
 
 SYMBOLS = {
     HOLDS: "●",

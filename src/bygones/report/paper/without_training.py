@@ -9,11 +9,10 @@ import pyarrow as pa
 
 from bygones._text import listed
 from bygones.document.document import Table
-from bygones.paper.grid import AGGREGATIONS, N_SEEDS, memory_label
+from bygones.paper.grid import AGGREGATIONS, N_SEEDS, WELFARE_NAMES, memory_label
 from bygones.paper.results import Results
 from bygones.paper.untrained import PROBLEM, RULES, Worth, rule_shares, shares_of_optimum, worth
 from bygones.report.page import Block, fragment
-from bygones.report.paper.paper_figures import WELFARE_NAMES
 
 NETWORKS = {"mlp": "trained", "symmetric": "symmetric network"}
 """How tables call the policies of the paper's network and of the one that is shared across agents."""

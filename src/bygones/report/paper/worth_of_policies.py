@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from bygones.document.document import Cell, Table
 from bygones.paper.claims import RECALL
-from bygones.paper.grid import GAMMAS, SCALES, WELFARES, memory_label
+from bygones.paper.grid import GAMMAS, SCALES, WELFARE_NAMES, WELFARES, memory_label
 from bygones.paper.policy_worth import MEASURED, WAYS, CellWorth, measured, most_for_the_least
 from bygones.paper.results import Results
 from bygones.paper.untrained import RULES, reached
-from bygones.report.paper.paper_figures import WELFARE_NAMES
 
 DIGITS = {"gini": 2, "utility_least": 3}
 SHOWN_RULES = ("prices", "one-step")
