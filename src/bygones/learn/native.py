@@ -218,6 +218,7 @@ def _policy_errors(
     largest = np.empty(size, np.float32)
     e = errors.reshape((size, n_actions))
     for i in range(size):
+        # Less the largest logit, no exponential overflows.
         most = logits[i, 0]
         for j in range(1, n_actions):
             most = max(most, logits[i, j])
@@ -236,6 +237,7 @@ def _policy_errors(
         advantage = (advantages[batch[i]] - centre) * scale
         gain, bounded = advantage * ratio, advantage * min(max(ratio, _1 - clip), _1 + clip)
         loss -= min(gain, bounded)
+        # Where the bound is the smaller one, the loss is flat.
         pull = -gain * share if gain <= bounded else _0
         if entropy_weight > _0:
             certainty = _0

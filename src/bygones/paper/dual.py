@@ -36,6 +36,7 @@ def best_weights(needs: tuple[Floats, Floats], n_resources: int, judge: Welfare)
         return _best_mixture(by_rank, reached)
     form = curve_of(judge)
 
+    # Logarithms keep the weights above zero without a constraint.
     def dual_of_logs(logs: Floats) -> tuple[float, Floats]:
         weights = np.exp(logs)
         utilities = reached(weights)

@@ -54,6 +54,7 @@ def to_the_best(utilities: Any, look: Outlook, mass: float | np.ndarray) -> tupl
         return None
     owners, other = np.full(m, -1), np.full(m, -1)
     owners[some], other[several] = agents[ends[some] - 1], agents[ends[several] - 2]
+    # Items do not compete, so the next best allocation moves one of them: where the two best agents are closest.
     closest = int(np.argmin(np.where(some, best - second, math.inf)))
     runner_up = owners.copy()
     runner_up[closest] = other[closest]

@@ -63,6 +63,7 @@ class _Sale:
         hits = self._rng.permutation(np.flatnonzero(net == best[bidder]))
         chosen = np.empty(len(agents), dtype=int)
         chosen[bidder[hits]] = hits
+        # Items that nobody holds are written last, and so are preferred.
         hits = hits[self.owner[self.items[pairs[hits]]] < 0]
         chosen[bidder[hits]] = hits
         net[chosen] = -math.inf
@@ -72,6 +73,7 @@ class _Sale:
         agents, chosen, best, second = agents[keen], chosen[keen], best[keen], second[keen]
         wanted, margin = self.items[pairs[chosen]], best - second
         offer = self.v[wanted] + margin
+        # The last of several writes to one place stays, so the highest offer for an item wins.
         rising = np.argsort(offer, kind="stable")
         self._winner[wanted[rising]] = agents[rising]
         won = self._winner[wanted] == agents
@@ -85,6 +87,8 @@ class _Sale:
 
     def augment(self, start: int) -> None:
         """Places one agent along the shortest path to a free item, or to someone who can best do without."""
+        # A free agent's surplus is out of date, as prices have risen. With the true one no edge has a negative length,
+        # which Dijkstra's algorithm needs.
         own = slice(self.starts[start], self.starts[start + 1])
         best = (self.gains[own] - self.v[self.items[own]]).max(initial=-math.inf)
         self.u[start] = max(float(self.outside[start]), float(best))
@@ -93,11 +97,13 @@ class _Sale:
         heap: list[tuple[float, int, int]] = []
         agent, far = start, 0.0
         while True:
+            # The path may end here: this agent goes without, which costs its surplus over that.
             idle = far + self.u[agent] - self.outside[agent]
             if idle < end:
                 end, goal, last = idle, -1, agent
             own = slice(self.starts[agent], self.starts[agent + 1])
             items = self.items[own]
+            # Below zero by rounding only.
             lengths = far + np.maximum(self.u[agent] + self.v[items] - self.gains[own], 0.0)
             for length, item in zip(lengths.tolist(), items.tolist(), strict=True):
                 if length < end and item not in done:
@@ -114,13 +120,16 @@ class _Sale:
             if self.owner[item] < 0:
                 end, goal = far, item
                 break
+            # An item in someone's hands leads to its holder at no cost, since that surplus is exact.
             agent = int(self.owner[item])
             reached[agent] = far
+        # The nearer to the start, the more a surplus falls and a price rises. So pairs on the path become exact, and
+        # nobody comes to gain more from another item: no length is shorter than the difference of its ends.
         for agent, far in reached.items():
             self.u[agent] -= max(0.0, end - far)
         for item, far in done.items():
             self.v[item] += max(0.0, end - far)
-        if goal < 0:
+        if goal < 0:  # the last agent on the path gives its item to the one before
             goal, self.holds[last] = int(self.holds[last]), -1
             if last == start:
                 return

@@ -5,8 +5,9 @@ $W(z) = \int h(\sum_{i : z_i > t} m_i)\,dt$ up to a constant, where agent $i$ co
 $\lambda$ per unit of the resource, lifting agent $i$ through the level $t$ costs $\lambda/s_i$, and the levels come
 apart: at each one it is best to lift the cheapest agents who can be lifted, by cost per mass $1/(m_i s_i)$, as many as
 maximise $h(\cdot) - \lambda\,\text{cost}$. That function is supermodular, so the sets are nested from level
-to level and no agent is lifted through a level it stands below. The price at which the amount is used up is found by
-bisection; at that price the two divisions just below and just above the amount are both best, and so is their mixture.
+to level and no agent is lifted through a level it stands below. The price at which the amount is used up comes from
+two divisions, one on each side of the amount: the slope of the line through them is the next price to try. In the end
+the divisions just below and just above the amount are both best at one price, and so is their mixture.
 """
 
 from __future__ import annotations
@@ -67,6 +68,8 @@ def _lift(base: np.ndarray, top: np.ndarray, cost: np.ndarray, gini: Ranked, pri
     for first in range(0, len(levels) - 1, rows):
         low, high = levels[first : first + rows + 1][:-1, None], levels[first + 1 : first + rows + 1][:, None]
         below = mass_below[first : first + rows, None]
+        # Between two neighbouring levels the agents who can be lifted are the same, so each step is decided as a whole.
+        # The cheapest come first, so the best set is the first so many of them.
         can = (base <= low) & (top >= high)
         left_below = below - np.cumsum(np.where(can, gini.masses, 0.0), axis=1)
         worth = gini.weight_until(below) - gini.weight_until(left_below)

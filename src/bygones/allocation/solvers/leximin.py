@@ -122,6 +122,7 @@ def leximin(
         level = []
         while waiting and waiting[0][0] <= lowest + slack:
             worth, agent = heapq.heappop(waiting)
+            # The entry of an agent that has moved since is out of date, and its new one comes later.
             if game.worth[agent] == worth and not game.out[agent]:
                 level.append(agent)
         for moved in game.settle(dict.fromkeys(level), lowest - slack, lowest + slack):
@@ -148,15 +149,16 @@ class _Game:
         self.via = np.zeros(m + n, dtype=np.int64)
         self.low = self.high = -math.inf
         self.reached, self.nobody_reached = np.zeros(0, dtype=int), False
-        self.plain, self.d = True, 0
-        self.p: np.ndarray = np.zeros(n, dtype=int)
-        self.q: np.ndarray = np.zeros(m + n, dtype=int)
+        self.plain, self.nobody_dual = True, 0
+        self.agent_duals: np.ndarray = np.zeros(n, dtype=int)
+        self.column_duals: np.ndarray = np.zeros(m + n, dtype=int)
 
     def settle(self, level: Iterable[int], low: float, high: float) -> list[int]:
         """Leaves as few agents as possible at the level, strikes out pairs that would leave more; who has moved."""
         self.low, self.high = low, high
         level, moved = list(level), []
         for agent in level:
+            # An exchange for another agent may have lifted this one, or a failed one paid for its place here.
             if self.worth[agent] > high or self._is_tight(agent):
                 continue
             exchange = self._exchange(agent)
@@ -165,10 +167,13 @@ class _Game:
             elif len(level) == 1 and (own := self._own_places(agent)):
                 self._stay(agent, own)
             else:
+                # The Hungarian method's step after a failed search. Duals are whole numbers, so a pair that leads out
+                # of reach has room for one. Pairs within reach stay tight. The agent's own column is out of reach, so
+                # its place at the level is now paid for.
                 self.plain = False
-                self.p[self.reached] += 1
-                self.q[self.seen == self.now] += 1
-                self.d += self.nobody_reached
+                self.agent_duals[self.reached] += 1
+                self.column_duals[self.seen == self.now] += 1
+                self.nobody_dual += self.nobody_reached
         if not self.plain:
             self._strike_out()
         return moved
@@ -196,17 +201,19 @@ class _Game:
     def _is_tight(self, agent: int) -> bool:
         """Whether the agent's place at the level is already paid for by the dual numbers."""
         column = self.held[agent]
-        return bool(self.p[agent] - (self.q[column] if column < self.m else self.d) == 1)
+        column_dual = self.column_duals[column] if column < self.m else self.nobody_dual
+        return bool(self.agent_duals[agent] - column_dual == 1)
 
-    def _tight(self, values: np.ndarray, p: np.ndarray, q: np.ndarray | int) -> np.ndarray:
+    def _tight(self, values: np.ndarray, agent_duals: np.ndarray, column_duals: np.ndarray | int) -> np.ndarray:
         """Where an exchange may pass: costs of one at the level and zero above equal the difference of the duals."""
-        return np.asarray(np.where(values > self.high, p == q, (values >= self.low) & (p == q + 1)))
+        paid = agent_duals - column_duals
+        return np.asarray(np.where(values > self.high, paid == 0, (values >= self.low) & (paid == 1)))
 
     def _is_wanted(self, values: np.ndarray, agents: np.ndarray, items: np.ndarray) -> np.ndarray:
         unseen = self.seen[items] < self.now
         if self.plain:
             return np.asarray((values > self.high) & unseen)
-        return np.asarray(self._tight(values, self.p[agents], self.q[items]) & unseen)
+        return np.asarray(self._tight(values, self.agent_duals[agents], self.column_duals[items]) & unseen)
 
     def _is_at_level(self, values: np.ndarray, agents: np.ndarray, items: np.ndarray) -> np.ndarray:
         return np.asarray((values >= self.low) & (values <= self.high) & (self.seen[items] <= self.now))
@@ -224,9 +231,10 @@ class _Game:
             owners = self.owner[columns]
             if not self.nobody_reached:
                 free = columns[owners == self.nobody]
-                idle = frontier[self._tight(self.nothing[frontier], self.p[frontier], self.d)]
+                idle = frontier[self._tight(self.nothing[frontier], self.agent_duals[frontier], self.nobody_dual)]
                 idle = idle[self.held[idle] != self.m + idle]
                 if len(free) or len(idle):
+                    # Nobody holds many columns, which are all within reach once it takes one, the `door`.
                     self.nobody_reached = True
                     door = int(free[0]) if len(free) else self.m + int(idle[0])
                     self.via[door] = self.via[door] if len(free) else idle[0]
@@ -247,7 +255,7 @@ class _Game:
 
     def _left_over(self, target: int) -> np.ndarray:
         """The columns, not seen before, that may go to nobody; marks them as seen."""
-        items = np.flatnonzero(self.may_be_left & (self.q[: self.m] == self.d))
+        items = np.flatnonzero(self.may_be_left & (self.column_duals[: self.m] == self.nobody_dual))
         columns = np.append(items, self.held[self.held >= self.m])
         columns = np.asarray(columns[self.seen[columns] < self.now])
         self.via[columns] = self.nobody
@@ -260,7 +268,7 @@ class _Game:
         while True:
             agent = int(self.via[column])
             self.owner[column] = agent
-            if agent == self.nobody:
+            if agent == self.nobody:  # it takes the door for the column that it gives
                 column = door
                 continue
             given_up, self.held[agent] = self.held[agent], column
@@ -290,12 +298,15 @@ class _Game:
     def _strike_out(self) -> None:
         """Keeps the tight pairs of this level as settled, strikes out all others that are not tight."""
         values, rows, items = self.values.everything()
-        paid = self.p[rows] - self.q[items]
-        for worth, dual in ((values, paid), (self.nothing, self.p - self.d)):
+        paid = self.agent_duals[rows] - self.column_duals[items]
+        # A best matching has tight pairs only, and every matching of tight pairs is best. So the level is done with:
+        # its tight pairs need no further look, however they are chosen later.
+        for worth, dual in ((values, paid), (self.nothing, self.agent_duals - self.nobody_dual)):
             at_level = (worth >= self.low) & (worth <= self.high)
             worth[(at_level & (dual != 1)) | ((worth > self.high) & (dual < 0))] = -math.inf
             worth[at_level & (dual == 1)] = math.inf
-        self.may_be_left &= self.q[: self.m] <= self.d
+        # Being left over costs nothing, so it is tight where the duals are equal. An item's is never the lower one.
+        self.may_be_left &= self.column_duals[: self.m] <= self.nobody_dual
         self.worth[self.worth <= self.high] = math.inf
-        self.plain, self.d = True, 0
-        self.p[:], self.q[:] = 0, 0
+        self.plain, self.nobody_dual = True, 0
+        self.agent_duals[:], self.column_duals[:] = 0, 0

@@ -89,6 +89,7 @@ class Model:
 
     def exclude(self, x: np.ndarray) -> None:
         """From now on whole x must differ from this one somewhere."""
+        # Its options count 1 and all others -1, so no other x reaches the number of its options.
         self.at_most([(self.x, np.where(x > 0.5, 1.0, -1.0)[None, :])], np.array([(x > 0.5).sum() - 1.0]))
 
     def maximise(self, objective: Parts) -> Found:
@@ -124,6 +125,7 @@ class Model:
             return np.round(x)
         if self.programme.total is not None:
             return np.asarray(np.minimum(x * (self.programme.total / x.sum()), self.programme.upper))
+        # Rows have no negative entries, so shrinking x keeps all of them, and shrinks no further than needed.
         used = self.programme.rows @ x
         return np.asarray(x * min(1.0, float(np.min(self.programme.limits / np.maximum(used, 1e-300)))))
 
@@ -192,6 +194,7 @@ class Model:
         gains = self.programme.response.toarray()
         low = base + np.where(gains > 0, gains, math.inf).min(axis=1, initial=math.inf)
         can = low < math.inf
+        # A product is above zero only if everyone with nothing gains. Where that cannot be, no x is left.
         empty = (base == 0) & form.is_product
         if empty.any():
             self.at_most([(self.x, -(gains[empty] > 0).astype(float))], -np.ones(int(empty.sum())))

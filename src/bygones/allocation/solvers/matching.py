@@ -173,6 +173,8 @@ def dual_prices(gains: Gains, holds: np.ndarray) -> tuple[np.ndarray, np.ndarray
     own = gains.outside.copy()
     own[served] = gains.of(served, holds[served])
     surplus, prices = own.copy(), np.zeros(gains.shape[1])
+    # A price rises only where an agent would gain by another item, and only as far as that, so the prices are the least
+    # that support the matching. An agent who pays a higher price has less surplus, and may bid for more items in turn.
     raised = gains.bid(None, surplus, prices)
     while len(raised):
         bidders = owner[raised]
@@ -206,6 +208,8 @@ def _settle_ties(
     tails = np.concatenate([agents, np.full(len(gives), nobody), takes])
     heads = np.concatenate([owner[items], gives, np.full(len(takes), nobody)])
     arcs = sparse.csr_array((np.ones(len(tails)), (tails, heads)), shape=(n + 1, n + 1))
+    # A pair belongs to some best matchings and not to others exactly if a cycle of exchanges passes through it. A cycle
+    # lies in one strongly connected group, so all pairs between groups are settled.
     group = connected_components(arcs, connection="strong")[1]
     open_ = np.flatnonzero((np.bincount(group)[group] > 1)[:n])
     if not len(open_):

@@ -80,6 +80,7 @@ def _solve(programme: Programme, form: Form, deadline: float) -> Solution:
         return _by_leximin(Model(programme, LEXIMIN, deadline))
     if not (first.optimal and programme.whole):
         return first
+    # If the best x but this one is worse, nothing ties with it. Else leximin decides among all that are as good.
     excluded = len(model.rows)
     model.exclude(first.x)
     second = _best(model)
@@ -91,6 +92,7 @@ def _solve(programme: Programme, form: Form, deadline: float) -> Solution:
     del model.rows[excluded]
     model.hold(score - RESOLUTION)
     third = _by_leximin(model)
+    # The third may be worse than the others by the solver's resolution, so welfare is compared once more, exactly.
     choices = [choice.x for choice in (first, second, third)]
     best = max(model.score(x) for x in choices)
     equal = [x for x in choices if model.score(x) >= best - SEEN]
@@ -112,11 +114,13 @@ def _by_leximin(model: Model) -> Solution:
             break
         x = model.clean(optimum.x)
         reached = float(np.sort(programme.after(x))[:k].sum())
+        # The least Z is the welfare, and the other sums only break its ties.
         gap = max(0.0, optimum.bound - reached) if k == 1 else gap
         if not optimum.proven:
             break
         if k == n:
             return Solution(x, gap, True)
+        # A little less than was reached, or the solver's tolerance could exclude the point that reached it.
         model.at_most([(columns, -vector[None, :]) for columns, vector in k_smallest], np.array([1e-7 - reached]))
     if x is None:
         x = model.greedy()

@@ -189,6 +189,7 @@ class _Question:
         if self.kind == "order" or math.isfinite(known.half_lives[-1]):
             return []
         decided = [answer for answer in self.answer(known.values[:-1], self.little) if not isinstance(answer, Tie)]
+        # Nothing has faded with perfect recall, so a tie there is exact up to rounding.
         (exact,) = self.answer(known.values[-1:], self.little * SETTLED / TIED)
         if not decided or not isinstance(exact, Tie):
             return []

@@ -226,6 +226,7 @@ def moments_expression(events: ibis.Table, end: float, shortest: float) -> ibis.
     stretch = ibis.ifelse(aged.age < 1.0, ibis.literal(0, type="int64"), aged.age.log2().floor().cast("int64") + 1)
     aged = aged.select("agent", "utility", "age", stretch=stretch)
     length = ibis.literal(2.0) ** (ibis.greatest(aged.stretch, 1) - 1).cast("float64")
+    # In half-lengths, the middle of [0, 1) is at 1 and that of a stretch [L, 2L) is at 3, so x runs from -1 to 1.
     middle = ibis.ifelse(aged.stretch == 0, 1.0, 3.0)
     moved = aged.select("agent", "utility", "stretch", x=2.0 * aged.age / length - middle)
     term, sums = moved.utility, {}

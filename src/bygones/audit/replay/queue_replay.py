@@ -300,6 +300,7 @@ def _replay(jobs: _Jobs, weights: np.ndarray, half_life: float, seed: int) -> np
             now = until
 
     for opening in openings.tolist():
+        # Usage is brought up to date at the end of each job, since the rate of its user changes there.
         while running and running[0][0] <= opening:
             end, row, used = heapq.heappop(running)
             go(end)
@@ -310,6 +311,7 @@ def _replay(jobs: _Jobs, weights: np.ndarray, half_life: float, seed: int) -> np
             pending[jobs.who[job]].append(job)
             next_job += 1
         waiting = [row for row in range(n) if pending[row]]
+        # Rounding can leave less than nothing, and tell users apart who are level; then a draw decides.
         levels = np.maximum(remembered[waiting], 0.0) / weights[waiting]
         least = np.flatnonzero(levels <= levels.min() + SETTLED * max(levels.max(), 1e-300))
         row = waiting[int(rng.choice(least))] if len(least) > 1 else waiting[int(least[0])]

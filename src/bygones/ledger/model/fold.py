@@ -267,6 +267,7 @@ def add(snapshot: Snapshot, book: RuleBook, facts: Facts) -> Snapshot:
     nth = np.arange(len(who)) - np.repeat(start, np.diff(np.append(start, len(who))))
     by_nth = np.argsort(nth, kind="stable")
     memory = snapshot.remembering.memory
+    # The first facts of all agents, then their second ones: each agent's stay in order, and agents do not mix.
     for some in np.split(by_nth, np.flatnonzero(np.diff(nth[by_nth])) + 1):
         _advance(memory, counters["remembered"], who[some], amounts[some], elapsed[some])
         _advance(RECEIVED, counters["received"], who[some], true[some], np.zeros(len(some)))

@@ -157,6 +157,8 @@ def revisions(events: Iterable[Related]) -> Revisions:
         is_void = is_lapsed(seq)
         amount = None if is_void else corrected(seq)
         is_revised = is_void or amount is not None
+        # An interval ends where another begins, and none is ever rewritten. So the ledger as of any earlier event can
+        # still be read.
         since = revised_since.get(seq)
         if since is not None and not (is_revised and intervals[seq, since][1] == amount):
             intervals[seq, since] = at, intervals[seq, since][1]
@@ -189,6 +191,7 @@ def revisions(events: Iterable[Related]) -> Revisions:
             about = event
         else:
             continue
+        # As one version of a decision comes or goes, another comes into effect or lapses.
         for each in versions.get(_slot(about), [about.seq]):
             look(each, seq)
     return intervals

@@ -159,6 +159,7 @@ class Transaction:
         derived.save(connection, events)
         revising = [event.seq for event in events if event.kind in REVISING or "redecides" in (event.details or {})]
         revised = revisions.refresh(connection, revising) if revising else []
+        # Rules come first, since agents are folded under them.
         self._follow_rules(events, revised)
         self._follow_agents(events, numbers, {row.agent for row in revised if row.agent is not None})
         changed = {"head": events[-1].seq, "head_hash": head_hash, "rules": rows.save_book(self.book)}
@@ -246,6 +247,7 @@ class Transaction:
         if concerned:
             known = timeline.known_at(self.connection, self.book, self.recorded)
             is_new = np.isin(known.ids, [number for number in concerned if number is not None])
+            # If another memory has come into force, the counters of all agents are new.
             changed = np.flatnonzero(is_new | (known.agents.remembering != self.remembering))
             rows.save_agents(self.connection, known.ids[changed], known.agents.take(changed))
             starts = known.starts
