@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Operand: TypeAlias = Any
-"""What arrays meet in an operation or an index. NumPy declares it by overloads, which no narrower type matches."""
+"""Whatever arrays meet in operations or indices. NumPy declares it by overloads, which no narrower type matches."""
 
 Axis: TypeAlias = int | tuple[int, ...] | None
 DType: TypeAlias = type | np.dtype

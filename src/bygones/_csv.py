@@ -158,7 +158,7 @@ def has_decimal_comma(cell: object) -> bool:
 
 
 def number_hint(cell: str) -> str:
-    """What to do about a number that is written in another way than it is read; empty for other text."""
+    """Advice about a number that is written in another way than it is read; empty for other text."""
     if not cell:
         return ": write a number such as 8.5, or leave the row out"
     if _GROUPED.fullmatch(cell):
@@ -169,7 +169,7 @@ def number_hint(cell: str) -> str:
 
 
 def thousands_hint(cell: str) -> str:
-    """What to do about a number such as 1.000 where others have decimal commas; empty for other text."""
+    """Advice about a number such as 1.000 where others have decimal commas; empty for other text."""
     if not _GROUPED_BY_POINTS.fullmatch(cell):
         return ""
     plain = cell.replace(".", "")

@@ -90,7 +90,7 @@ def _differ_once(one: str, two: str) -> bool:
 
 
 def _keys(name: str) -> tuple[str, ...]:
-    """What names that are alike have in common: the letters and digits, and similar-looking ones in their place.
+    """The common form of names that are alike: the letters and digits, and similar-looking ones in their place.
 
     Capitals are looked at before they are made small: a Greek Ν looks like N, and ν like v.
     """

@@ -28,7 +28,7 @@ from bygones._imports import imported
 from bygones._text import listed
 
 Built = TypeVar("Built")
-"""What the parts of a registry build."""
+"""The type of the objects that the parts of a registry build."""
 
 Given = TypeVar("Given", bound=Callable[..., object])
 """A function or class that is given to a registry."""

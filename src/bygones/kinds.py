@@ -82,7 +82,7 @@ class Thing(NamedTuple):
         return f"{number} {self.unit[:-1] if number == '1' and is_plural else self.unit}".strip()
 
     def entry(self, kind: Kind) -> str:
-        """What is recorded each time: `shift` or `dose`, but an `entry` of GPU-hours, not a GPU."""
+        """The word for one record: `shift` or `dose`, but an `entry` of GPU-hours, not a GPU."""
         is_lent = self.name.casefold() in self.unit.casefold() or (kind == "good" and self.unit in _TIMES)
         return "entry" if is_lent or not self.name else self.name
 

@@ -1,4 +1,4 @@
-"""What problems are given, as arrays, refused where it makes no sense."""
+"""The inputs of problems as arrays, refused where they make no sense."""
 
 from __future__ import annotations
 

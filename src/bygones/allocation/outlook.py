@@ -43,7 +43,7 @@ class Outlook:
     mixing: np.ndarray | None = None
 
     def gain(self, utilities: np.ndarray) -> np.ndarray:
-        """What utilities add to the memory, where agents do not mix."""
+        """The factor with which utilities add to the memory, where agents do not mix."""
         return utilities if np.ndim(self.slope) == 0 and self.slope == 1.0 else np.asarray(self.slope * utilities)
 
     def after(self, utilities: np.ndarray) -> np.ndarray:

@@ -81,7 +81,7 @@ def prices(
 
 
 class _Place(Protocol):
-    """What prices need to know of a problem."""
+    """The numbers of a problem that prices depend on."""
 
     @property
     def worth_once(self) -> float | np.ndarray: ...

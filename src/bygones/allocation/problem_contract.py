@@ -105,7 +105,7 @@ class Problem(ABC):
         raise ValueError(f"an allocation of {type(self).__name__} cannot be read by name: define allocation_of")
 
     def given_data(self, given: np.ndarray) -> Json:
-        """What `served` and `utilities` leave open about the allocation, of the types that JSON has."""
+        """The parts of the allocation that `served` and `utilities` leave open, of the types that JSON has."""
         return {}
 
     @property

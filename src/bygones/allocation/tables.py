@@ -47,7 +47,7 @@ _HINTS = {
     "items": ": use capacity for the most items of one agent",
     "rates": "",
 }
-"""What to do about an option that is for another form of table."""
+"""Advice about an option that is for another form of table."""
 
 
 Row: TypeAlias = tuple[int, dict[str, str]]
@@ -299,7 +299,7 @@ def _check_columns(path: Path, columns: Sequence[str]) -> None:
 
 
 def _form(path: Path, columns: Sequence[str], amount: float | None) -> tuple[str, tuple[str, ...]]:
-    """What the table is a table of, and the options that go with it."""
+    """The form of a table, and the options that go with it."""
     headings = ", ".join(map(repr, columns))
     if "item" in columns or "utility" in columns:
         for name in ("item", "utility"):

@@ -109,7 +109,7 @@ def _side_by_side(compared: Comparison, row: int, instead: np.ndarray) -> list[s
 
 
 def _cost(compared: Comparison, row: int, instead: np.ndarray) -> list[str]:
-    """What the other choice would lead to."""
+    """The outcome of the other choice."""
     decision, thing = compared.decision, compared.decision.thing
     agent, is_burden = decision.agent_names[row], decision.problem.is_burden
     case = f"With {agent}"

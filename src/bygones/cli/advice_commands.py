@@ -103,7 +103,7 @@ def advise(
 
 
 def next_commands(advice: Recommendation, history: Sequence[str], same: Sequence[str]) -> dict[str, str]:
-    """What to type next, by its purpose.
+    """The commands to type next, by their purpose.
 
     Args:
         advice: the advice.

@@ -149,7 +149,7 @@ def _as_discounted(described: Description) -> Description:
 
 
 MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError)
-"""What Python raises, besides ValueError, about names and numbers that were not written by `description`."""
+"""The errors, besides ValueError, that Python raises about names and numbers that were not written by `description`."""
 
 
 def rebuilt(described: Description, scenario: Scenario | None = None) -> FairProblem:

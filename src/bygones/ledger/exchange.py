@@ -26,7 +26,7 @@ PLAN_COLUMNS = ("date", "time", "agent", "what", "amount", "event")
 
 
 def read_entries(path: Path, agent: str = "agent", time: str = "time", amount: str | None = None) -> list[Entry]:
-    """Who received what, when: one row each, with optional columns `note` and `key`.
+    """Entries of a history, one row each, with optional columns `note` and `key`.
 
     The amount is in the column `amount`, or in `utility`, its name in a history for an audit.
     """

@@ -91,7 +91,7 @@ class Memory(Answer, Generic[State]):
         return None
 
     def faded(self, state: State, elapsed: Number = 1) -> Array:
-        """What Z will be `elapsed` steps from now if nobody receives anything; leading axes are a batch."""
+        """Z `elapsed` steps from now if nobody receives anything; leading axes are a batch."""
         Z = self.read(state)
         return self.read(self.advance(state, namespace(Z).zeros_like(Z), elapsed))
 
@@ -120,7 +120,7 @@ class Memory(Answer, Generic[State]):
         return None
 
     def denominator(self, state: State) -> Array | None:
-        """What Z would be had every utility been one, on average over the agents; None if that is not kept."""
+        """Z had every utility been one, on average over the agents; None if that is not kept."""
         return None
 
     def largest_denominator(self, steps: float) -> float:
@@ -128,7 +128,7 @@ class Memory(Answer, Generic[State]):
         return self.bound(1.0, steps)
 
     def after_ones(self, n_agents: int, steps: int) -> float:
-        """What Z is, on average over the agents, after `steps` steps in which every utility was one."""
+        """Z, on average over the agents, after `steps` steps in which every utility was one."""
         state, ones = self.init(n_agents), np.ones(n_agents)
         for _ in range(steps):
             state = self.advance(state, ones)

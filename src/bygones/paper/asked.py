@@ -1,4 +1,4 @@
-r"""What the reward asks for: a rule without training that serves whom the paper's reward makes it worth serving.
+r"""The rule that the paper's reward asks for, without training: it serves the agents worth most to it.
 
 The reward of a step is $(1-\lambda)\,U_t + \lambda\,(W(Z^t) - W(Z^{t-1}))$, and a learner discounts rewards by
 $\delta$. From step $t$ on, the changes of welfare add up to

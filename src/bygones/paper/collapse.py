@@ -69,7 +69,7 @@ class Cell:
 
     @cached_property
     def asked(self) -> Reached:
-        """What the rule of the run's reward reaches, without any learning."""
+        """The results of the rule of the run's reward, without any learning."""
         return asked_for(self.run, [self.run.horizon])[self.run.horizon]
 
     @property

@@ -37,7 +37,7 @@ MARGIN = 0.05
 curves less than 0.05 apart look the same."""
 
 MYOPIC_UTILITY = (1.7, 1.9)
-"""What counts as 1.8 per step: closer to 1.8 than to 1.6 or 2.0."""
+"""The range that counts as 1.8 per step: closer to 1.8 than to 1.6 or 2.0."""
 
 LOOKS_FINE = 0.25
 """A fairness score looks similar to another if it lies within this share of the way from it to the myopic agent's."""

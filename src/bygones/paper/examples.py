@@ -66,7 +66,7 @@ TABLE_1_GAMMAS = (0.80, 0.90, 0.95, 0.97, 0.99)
 
 @dataclass(frozen=True)
 class ExampleHistory:
-    """What happened in an example, one row per step.
+    """The course of an example, one row per step.
 
     Attributes:
         example: the example that was run.

@@ -42,7 +42,7 @@ SCALES = {
     "relative": "memory relative to its mean",
     "running": "memory normalised by its mean and variance so far",
 }
-"""What the network sees of the memory under each observation scale, in plain words (docs/decisions.md, row 6)."""
+"""The memory as the network sees it under each observation scale, in plain words (docs/decisions.md, row 6)."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The paper's claims C1 to C13: its sentences, our criterion for each, and the results known when it was written.
 
-A claim that says two things is two claims, such as C4a and C4b. The sentences are quoted verbatim, without markup. A
+A claim of two statements is two claims, such as C4a and C4b. The sentences are quoted verbatim, without markup. A
 criterion may name thresholds of `bygones.paper.criteria` in backticks, such as `MARGIN`; readers are shown their
 values.
 

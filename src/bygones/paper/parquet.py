@@ -55,7 +55,7 @@ def unpacked(path: Path) -> pa.Table:
 
 
 def _around_hash(content: bytes) -> tuple[bytes, bytes, bytes]:
-    """What comes before the hash, the hash, and what comes after it; without a hash, the last two are empty."""
+    """The parts before the hash, of the hash, and after it; without a hash, the last two are empty."""
     head, mark, tail = content.rpartition(_MARK)
     return (head + mark, tail[:64], tail[64:]) if mark else (content, b"", b"")
 

@@ -77,7 +77,7 @@ def as_reached(received: Floats, run: Settings, horizon: int) -> Reached:
 
 
 def simulated(rule: str, run: Settings, horizons: Sequence[int], seeds: int = FEW_SEEDS) -> dict[int, Floats]:
-    """What every agent received in episodes of these horizons, one row per seed.
+    """The totals of all agents in episodes of these horizons, one row per seed.
 
     Rules do not know the horizon, so a short episode is the beginning of a long one.
     """

@@ -86,7 +86,7 @@ def largest_sum(worth: np.ndarray, capacity: np.ndarray, *, everything: bool) ->
 
 
 class _DenseBoard:
-    """What every pair gains, from a matrix of utilities; a pair without a gain counts as forbidden."""
+    """The gains of all pairs, from a matrix of utilities; a pair without a gain counts as forbidden."""
 
     def __init__(self, utilities: np.ndarray, look: Outlook) -> None:
         self.shape, self.base = utilities.shape, look.base
@@ -161,7 +161,7 @@ class _SparseBoard:
 
 
 def _scaled(utilities: Any, slope: float | np.ndarray) -> Any:
-    """What every pair adds to the memory."""
+    """The amount that every pair adds to the memory."""
     if np.ndim(slope) == 0:
         return utilities if slope == 1.0 else utilities * slope
     if sparse.issparse(utilities):

@@ -260,7 +260,7 @@ class Advice(Recommendation, Trials):
         return sentences
 
     def _other_aims(self, judged: JudgedTrials) -> list[str]:
-        """What to use if only the total counted, or only the longest wait."""
+        """The choices if only the total counted, or only the longest wait."""
         sentences, sign = [], -1.0 if self.kind == "burden" else 1.0
         most = max(range(1, len(self.trials)), key=lambda i: sign * judged.mean(judged.total, i))
         if judged.gain(judged.total, most, self.chosen).low > 0:
@@ -337,10 +337,10 @@ class Advice(Recommendation, Trials):
 
 
 def _worst(judged: JudgedTrials, i: int) -> str:
-    """What the worst-off quarter of a trial has in a period."""
+    """The mean of the worst-off quarter of a trial in a period."""
     return amount(judged.mean(judged.worst, i))
 
 
 def _total(judged: JudgedTrials, i: int) -> str:
-    """What all agents of a trial have in a period."""
+    """The total of all agents of a trial in a period."""
     return amount(judged.mean(judged.total, i))

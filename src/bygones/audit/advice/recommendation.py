@@ -215,7 +215,7 @@ class Recommendation(Answer):
 
     @abstractmethod
     def headline(self) -> list[str]:
-        """What to use, and how sure that is, in a few sentences."""
+        """The choice, and how sure it is, in a few sentences."""
 
     @abstractmethod
     def reasons(self) -> list[str]:
@@ -223,7 +223,7 @@ class Recommendation(Answer):
 
     @abstractmethod
     def doubts(self) -> list[str]:
-        """What would change it, in sentences."""
+        """The changes that would lead to another choice, in sentences."""
 
     @abstractmethod
     def table(self) -> Table:
@@ -231,7 +231,7 @@ class Recommendation(Answer):
 
     @abstractmethod
     def _choice(self) -> dict[str, object]:
-        """What else there is to the choice of a half-life and a rule, as plain data."""
+        """The rest of the choice, besides a half-life and a rule, as plain data."""
 
     @abstractmethod
     def _numbers(self) -> dict[str, object]:

@@ -26,7 +26,7 @@ UNIX = {"unix": 1_000_000.0, "unix-ms": 1000.0, "unix-us": 1.0, "unix-ns": 0.001
 """Unix times by their name, with the number of microseconds in one unit."""
 
 NAMED = ("auto", "month-first", "day-first", *UNIX, "steps")
-"""What `time_format` may be, besides a format such as `%d %b %Y %H:%M`."""
+"""The values of `time_format`, besides formats such as `%d %b %Y %H:%M`."""
 
 _UNIT_NAMES = {"unix": "seconds", "unix-ms": "milliseconds", "unix-us": "microseconds", "unix-ns": "nanoseconds"}
 _EARLIEST, _LATEST = 631_152_000, 4_102_444_800  # 1990 and 2100, in Unix seconds

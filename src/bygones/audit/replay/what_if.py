@@ -60,7 +60,7 @@ class WhatIf(Answer):
 
     @property
     def worst(self) -> str:
-        """What the worst-off has, in a word: the least of goods, the heaviest of burdens."""
+        """The measure of the worst-off agent in a word: the least of goods, the heaviest of burdens."""
         return "heaviest" if self.kind == "burden" else "least"
 
     def actual(self, course: Course) -> Course:

@@ -1,1 +1,1 @@
-"""What can be done to a ledger, one module for each kind of action."""
+"""The actions on a ledger, one module for each kind."""

@@ -137,7 +137,7 @@ class EventAccount(Answer):
         )
 
     def in_brackets(self) -> str:
-        """What the event was, to follow its number: ` (Ana, 8 h on 1 March 2026)`; empty if there is little to name."""
+        """The content of the event, after its number: ` (Ana, 8 h on 1 March 2026)`; may be empty."""
         event, when = self.event, day_in_words(self.event.time, self.zone)
         if event.kind in DECISIONS and self.decision is not None:
             gets = "; ".join(f"{agent}: {what}" for agent, what in self.decision.told.gets.items()) or "nobody"

@@ -132,7 +132,7 @@ class Preview(Answer):
         return f"The table repeats the agent, time and amount of an earlier row in {listed(which, SHOWN)}."
 
     def notes(self) -> list[str]:
-        """What may be a mistake but is recorded all the same, in sentences."""
+        """Possible mistakes that are recorded anyway, in sentences."""
         notes = [self.repetition()]
         if self.unusual:
             amounts = listed([f"{size:g} in {where}" for where, size in self.unusual], SHOWN)

@@ -98,7 +98,7 @@ class Uncovered(NamedTuple):
 
 
 def uncovered(connection: sa.Connection, book: RuleBook, now: int) -> list[Uncovered]:
-    """What was decided today for agents who are on hold or away by the end of the day."""
+    """Decisions of today for agents who are on hold or away by the end of the day."""
     today = as_datetime(now).astimezone(ZoneInfo(book.zone)).replace(hour=0, minute=0, second=0, microsecond=0)
     start, end = instant(today), instant(today + timedelta(days=1))
     table, names, decisions = schema.events, schema.agents, schema.events.alias("decisions")

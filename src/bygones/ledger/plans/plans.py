@@ -56,7 +56,7 @@ class Plans:
             return planned_dates.planned(connection, book, first, None if end is None else book.instant(end, "until"))
 
     def uncovered(self) -> list[Uncovered]:
-        """What was decided today, rather than planned, for agents who are now on hold or away."""
+        """Decisions of today, rather than planned turns, for agents who are now on hold or away."""
         with self._recorder.store.reading() as connection:
             book = rows.load_book(connection.execute(sa.select(schema.ledger.c.rules)).scalar_one())
             return plan_changes.uncovered(connection, book, rows.clock(connection))

@@ -141,7 +141,7 @@ def is_table(where: Where) -> bool:
 
 
 def display_name(where: Where) -> str:
-    """What sentences call a file or table of anchors, without passwords."""
+    """The name of a file or table of anchors in sentences, without passwords."""
     return f"{table.name} in {redacted(os.fspath(where))}" if is_table(where) else Path(where).name
 
 

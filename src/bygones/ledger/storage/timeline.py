@@ -23,7 +23,7 @@ from bygones.ledger.storage.revisions import corrects, in_effect
 
 
 class Known(NamedTuple):
-    """What follows from the events up to an instant.
+    """The state that follows from the events up to an instant.
 
     Attributes:
         book: the rules.
@@ -59,7 +59,7 @@ def outlook(connection: sa.Connection, book: RuleBook, at: int, until: int, head
 
 
 def known_at(connection: sa.Connection, book: RuleBook, at: int, head: int | None = None) -> Known:
-    """What follows from the events up to an instant, now or as they were recorded up to the event with number `head`.
+    """The state after the events up to an instant, now or as they were recorded up to the event with number `head`.
 
     It is the snapshot and the events that have waited since. Agents with later events are folded again, and all agents
     if another memory was in force.
@@ -85,7 +85,7 @@ def rebuilt(
     ids: Collection[int] | None = None,
     recorded: int | None = None,
 ) -> Known:
-    """What follows from the events up to an instant alone, of all agents or some, as recorded up to event `head`."""
+    """The state after the events up to an instant alone, of all agents or some, as recorded up to event `head`."""
     book, changes = rows.load_changes(connection, head), load_participation(connection, ids, head)
     names = {row.id: row.name for row in connection.execute(sa.select(schema.agents.c.id, schema.agents.c.name))}
     numbers = sorted(changes)

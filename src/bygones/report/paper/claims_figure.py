@@ -82,7 +82,7 @@ def claims_figure(judgements: Sequence[Judgement]) -> Figure:
 
 
 def in_lines(scale: str, width: int = 12) -> str:
-    """What the network sees under an observation scale, in short lines and without the noun that all share."""
+    """The input of the network under an observation scale, in short lines and without the noun that all share."""
     return "\n".join(textwrap.wrap(SCALES[scale].removeprefix("memory "), width))
 
 

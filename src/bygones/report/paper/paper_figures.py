@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DEFAULT_SCALE = "window"
-"""The observation scale of figures where results hold several and none is named. The paper says only that observations
-are normalised to their expected range; which scale does that is not known (docs/decisions.md, row 6). This one divides
-by the range itself: from 0 to the largest value that the memory can reach."""
+"""The observation scale of figures where results hold several and none is named. The paper only states that
+observations are normalised to their expected range; which scale does that is not known (docs/decisions.md, row 6). This
+one divides by the range itself: from 0 to the largest value that the memory can reach."""
 
 AXES_NAMES = {"gini": "Gini coefficient", "welfare": "fairness score", "utility_per_step": "utility per step"}
 BEST_LOOK: Look = {"color": INK, "linewidth": 1.0, "linestyle": (0, (2, 2)), "zorder": 1}
