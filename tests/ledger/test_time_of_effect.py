@@ -98,7 +98,8 @@ class TestWaiting:
             ledger.join("dan", at=days(2), newcomers=5)
             ledger.hold("ana", at=days(3))
             ledger.record("ben", 8)
-            monkeypatch.setattr(times, "now", lambda: real() + 4 * 86_400_000_000)
+            later = real() + 4 * 86_400_000_000
+            monkeypatch.setattr(times, "now", lambda: later)
             expected = ledger.standing().to_dict()["agents"]
             assert [agent["agent"] for agent in expected] == [*NAMES, "dan"]
             ledger.record("cem", 0)
