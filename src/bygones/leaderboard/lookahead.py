@@ -1,0 +1,128 @@
+"""A rule that knows the scenario's own functions, and tries actions in sampled futures before it takes one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from bygones._arrays import Floats, Ints
+from bygones.allocation.ties import best_of_rows
+from bygones.envs.problem import FairProblem
+from bygones.envs.scenario import Scenario, WorldState
+from bygones.welfare import as_judge
+
+SAMPLES = 16
+"""In how many futures every action is tried."""
+
+MOST_TRIED = 100
+"""The most actions that are tried."""
+
+TOO_MANY_TO_TRY = f"it tries all actions, and there are more than {MOST_TRIED}"
+NOT_REVEALED = "observations do not show the state"
+
+
+class Watched(NamedTuple):
+    """What the rule knows of its episodes, one row each."""
+
+    step: int
+    worlds: WorldState
+    totals: jax.Array
+    actions: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Lookahead:
+    """A rollout: the action after which welfare is largest if it is held for some steps. Ties: leximin, then by lot.
+
+    Every `length` steps each action is tried in the same sampled futures of as many steps, and the one with the largest
+    mean welfare of the totals is held until the next trial. So an episode costs as many sampled steps, whatever the
+    length: the horizon times the actions times `SAMPLES`.
+    """
+
+    problem: FairProblem
+    rng: np.random.Generator
+    length: int
+
+    def __call__(
+        self, observation: np.ndarray, state: Watched | None = None, **_: object
+    ) -> tuple[np.ndarray, Watched]:
+        scenario, rows = self.problem.scenario, len(observation)
+        seen = jnp.asarray(observation[:, : len(scenario.seen_bounds[0])], jnp.float32)
+        if state is None:
+            step, totals = 0, jnp.zeros((rows, scenario.n_agents))
+            worlds = _begun(scenario, seen)
+        else:
+            step = state.step + 1
+            worlds, totals = _followed(scenario, state.worlds, state.totals, self._rows[state.actions], seen)
+        if state is None or step % self.length == 0:
+            ahead = min(self.length, self.problem.horizon - step)
+            key = jax.random.key(self.rng.integers(2**32))
+            after = np.asarray(_tried(scenario, worlds, totals, self._rows, ahead, key), float)
+            actions = best_of_rows(self._welfare(after), after.mean(axis=1), self.rng)
+        else:
+            actions = state.actions
+        return actions, Watched(step, worlds, totals, actions)
+
+    @cached_property
+    def _rows(self) -> jax.Array:
+        return jnp.asarray(self.problem.scenario.actions(), jnp.float32)
+
+    def _welfare(self, after: Floats) -> Floats:
+        """The mean welfare over the futures, one per row and action."""
+        return np.asarray(as_judge(self.problem.welfare)(after)).mean(axis=1)
+
+
+def why_not(scenario: Scenario) -> str | None:
+    """Why actions cannot be tried in a scenario; None if they can."""
+    if not scenario.is_enumerable or scenario.n_actions > MOST_TRIED:
+        return TOO_MANY_TO_TRY
+    nothing = np.zeros(scenario.start_rows * scenario.n_noise, np.float32)
+    start = scenario.start(nothing)
+    return NOT_REVEALED if scenario.revealed(scenario.observe(start), start) is None else None
+
+
+@jax.jit
+def _begun(scenario: Scenario, seen: jax.Array) -> WorldState:
+    start = scenario.start(jnp.zeros(scenario.start_rows * scenario.n_noise))
+    return jax.vmap(lambda row: scenario.revealed(row, start))(seen)
+
+
+@jax.jit
+def _followed(
+    scenario: Scenario, worlds: WorldState, totals: jax.Array, actions: jax.Array, seen: jax.Array
+) -> tuple[WorldState, jax.Array]:
+    """The state and the totals after actions, from the observations that followed."""
+
+    def follow(world: WorldState, action: jax.Array, row: jax.Array) -> tuple[WorldState, jax.Array]:
+        guess, _ = scenario.advance(jnp.zeros(scenario.n_noise), world, action)
+        after = scenario.revealed(row, guess)
+        return after, scenario.brought(world, action, after)
+
+    after, utilities = jax.vmap(follow)(worlds, actions, seen)
+    return after, totals + utilities
+
+
+@jax.jit
+def _tried(
+    scenario: Scenario, worlds: WorldState, totals: jax.Array, actions: jax.Array, length: int, key: jax.Array
+) -> jax.Array:
+    """The totals after each action was held for some steps, of shape (rows, samples, actions, agents)."""
+    samples = SAMPLES if scenario.n_noise else 1
+
+    def future(world: WorldState, total: jax.Array, action: jax.Array, key: jax.Array) -> jax.Array:
+        def step(i: jax.Array, state: tuple[WorldState, jax.Array]) -> tuple[WorldState, jax.Array]:
+            noise = jax.random.uniform(jax.random.fold_in(key, i), (scenario.n_noise,))
+            world, utilities = scenario.advance(noise, state[0], action)
+            return world, state[1] + utilities
+
+        return jax.lax.fori_loop(0, length, step, (world, total))[1]
+
+    each_action = jax.vmap(future, in_axes=(None, None, 0, None))
+    each_sample = jax.vmap(each_action, in_axes=(None, None, None, 0))
+    each_row = jax.vmap(each_sample, in_axes=(0, 0, None, 0))
+    return each_row(worlds, totals, actions, jax.random.split(key, (len(totals), samples)))
