@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.sb3_learners import environment
 from bygones.leaderboard.entries import BoardEntry
 from bygones.leaderboard.players import settings_of
-from bygones.leaderboard.rule_players import RULES
+from bygones.leaderboard.rule_players import RULES, made
 from bygones.learn import train
 from bygones.learn.evaluation import Predict
 

@@ -37,15 +37,18 @@ class Watched(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Lookahead:
-    """A rollout: the action after which welfare is largest if it is held for some steps. Ties: leximin, then by lot.
+    """A rollout of a base rule that takes turns: one action is held for a block of steps, the next blocks are its own.
 
-    Every `length` steps each action is tried in the same sampled futures of as many steps, and the one with the largest
-    mean welfare of the totals is held until the next trial. So an episode costs as many sampled steps, whatever the
-    length: the horizon times the actions times `SAMPLES`.
+    At the start of each block every action is tried in the same sampled futures. The action is held for the block, and
+    the base rule takes the other turns of a round. The action with the largest mean welfare of the totals is held. Ties:
+    leximin, then by lot. An episode costs the horizon times the turns, the actions and `SAMPLES` of sampled steps,
+    whatever the length.
     """
 
     problem: FairProblem
     rng: np.random.Generator
+    turns: Floats
+    """The actions of the base rule in their order, as rows of `Scenario.actions`."""
     length: int
 
     def __call__(
@@ -60,9 +63,10 @@ class Lookahead:
             step = state.step + 1
             worlds, totals = _followed(scenario, state.worlds, state.totals, self._rows[state.actions], seen)
         if state is None or step % self.length == 0:
-            ahead = min(self.length, self.problem.horizon - step)
+            ahead = min(self.length * len(self.turns), self.problem.horizon - step)
             key = jax.random.key(self.rng.integers(2**32))
-            after = np.asarray(_tried(scenario, worlds, totals, self._rows, ahead, key), float)
+            turns = np.roll(self.turns, -(step // self.length), axis=0).astype(np.float32)
+            after = np.asarray(_tried(scenario, worlds, totals, self._rows, turns, self.length, ahead, key), float)
             actions = best_of_rows(self._welfare(after), after.mean(axis=1), self.rng)
         else:
             actions = state.actions
@@ -109,18 +113,26 @@ def _followed(
 
 @jax.jit
 def _tried(
-    scenario: Scenario, worlds: WorldState, totals: jax.Array, actions: jax.Array, length: int, key: jax.Array
+    scenario: Scenario,
+    worlds: WorldState,
+    totals: jax.Array,
+    actions: jax.Array,
+    turns: jax.Array,
+    length: int,
+    ahead: int,
+    key: jax.Array,
 ) -> jax.Array:
-    """The totals after each action was held for some steps, of shape (rows, samples, actions, agents)."""
+    """The totals after each action in place of the first turn, of shape (rows, samples, actions, agents)."""
     samples = SAMPLES if scenario.n_noise else 1
 
     def future(world: WorldState, total: jax.Array, action: jax.Array, key: jax.Array) -> jax.Array:
         def step(i: jax.Array, state: tuple[WorldState, jax.Array]) -> tuple[WorldState, jax.Array]:
             noise = jax.random.uniform(jax.random.fold_in(key, i), (scenario.n_noise,))
-            world, utilities = scenario.advance(noise, state[0], action)
+            now = jnp.where(i < length, action, turns[i // length])
+            world, utilities = scenario.advance(noise, state[0], now)
             return world, state[1] + utilities
 
-        return jax.lax.fori_loop(0, length, step, (world, total))[1]
+        return jax.lax.fori_loop(0, ahead, step, (world, total))[1]
 
     each_action = jax.vmap(future, in_axes=(None, None, 0, None))
     each_sample = jax.vmap(each_action, in_axes=(None, None, None, 0))

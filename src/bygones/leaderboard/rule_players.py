@@ -182,8 +182,17 @@ def _turns(problem: FairProblem, rng: np.random.Generator, length: int) -> Predi
     return InTurn(np.arange(problem.scenario.n_actions), length)
 
 
+def _base(scenario: Scenario) -> Floats:
+    """The actions that the base rule of `lookahead` takes in turn: slices where they apply, else every action."""
+    rows = scenario.actions()
+    if scenario.n_served is not None:
+        return np.array([rows[scenario.action(group)] for group in _groups(scenario)])
+    alone = _alone(scenario)
+    return rows if alone is None else rows[alone]
+
+
 def _lookahead(problem: FairProblem, rng: np.random.Generator, length: int) -> Predict:
-    return lookahead.Lookahead(problem, rng, length)
+    return lookahead.Lookahead(problem, rng, _base(problem.scenario), length)
 
 
 def _is_for_one(scenario: Scenario) -> str | None:
@@ -256,12 +265,12 @@ RULES: dict[str, Rule] = {
         lambda scenario: scenario.n_actions,
     ),
     "lookahead": Rule(
-        f"Every action is held for a block of steps in {lookahead.SAMPLES} futures, drawn from the scenario's own "
-        "functions; the one with the largest welfare of the totals is taken for the block.",
+        f"Every action is tried for a block of steps in {lookahead.SAMPLES} futures, drawn from the scenario's own "
+        "functions, in which slices or turns follow; the one with the largest welfare of the totals is taken.",
         False,
         lookahead.why_not,
         _lookahead,
-        lambda scenario: scenario.n_agents,
+        lambda scenario: len(_base(scenario)),
     ),
 }
 """The rules by name."""
