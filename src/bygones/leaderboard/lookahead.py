@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bygones._arrays import Floats, Ints
+from bygones._arrays import Array, Floats, Ints, select
 from bygones.allocation.ties import best_of_rows
 from bygones.envs.problem import FairProblem
 from bygones.envs.scenario import Scenario, WorldState
@@ -31,7 +31,7 @@ class Watched(NamedTuple):
 
     step: int
     worlds: WorldState
-    totals: jax.Array
+    totals: Array
     actions: Ints
 
 
@@ -40,9 +40,9 @@ class Lookahead:
     """A rollout of a base rule that takes turns: one action is held for a block of steps, the next blocks are its own.
 
     At the start of each block every action is tried in the same sampled futures. The action is held for the block, and
-    the base rule takes the other turns of a round. The action with the largest mean welfare of the totals is held. Ties:
-    leximin, then by lot. An episode costs the horizon times the turns, the actions and `SAMPLES` of sampled steps,
-    whatever the length.
+    the base rule takes the other turns of a round. The action with the largest mean welfare of the totals is held.
+    Ties: leximin, then by lot. An episode costs the horizon times the turns, the actions and `SAMPLES` of sampled
+    steps, whatever the length.
     """
 
     problem: FairProblem
@@ -78,7 +78,8 @@ class Lookahead:
 
     def _welfare(self, after: Floats) -> Floats:
         """The mean welfare over the futures, one per row and action."""
-        return np.asarray(as_judge(self.problem.welfare)(after)).mean(axis=1)
+        welfare: Floats = np.asarray(as_judge(self.problem.welfare)(after))
+        return np.asarray(welfare.mean(axis=1))
 
 
 def why_not(scenario: Scenario) -> str | None:
@@ -91,18 +92,18 @@ def why_not(scenario: Scenario) -> str | None:
 
 
 @jax.jit
-def _begun(scenario: Scenario, seen: jax.Array) -> WorldState:
+def _begun(scenario: Scenario, seen: Array) -> WorldState:
     start = scenario.start(jnp.zeros(scenario.start_rows * scenario.n_noise))
     return jax.vmap(lambda row: scenario.revealed(row, start))(seen)
 
 
 @jax.jit
 def _followed(
-    scenario: Scenario, worlds: WorldState, totals: jax.Array, actions: jax.Array, seen: jax.Array
-) -> tuple[WorldState, jax.Array]:
+    scenario: Scenario, worlds: WorldState, totals: Array, actions: Array, seen: Array
+) -> tuple[WorldState, Array]:
     """The state and the totals after actions, from the observations that followed."""
 
-    def follow(world: WorldState, action: jax.Array, row: jax.Array) -> tuple[WorldState, jax.Array]:
+    def follow(world: WorldState, action: Array, row: Array) -> tuple[WorldState, Array]:
         guess, _ = scenario.advance(jnp.zeros(scenario.n_noise), world, action)
         after = scenario.revealed(row, guess)
         return after, scenario.brought(world, action, after)
@@ -115,24 +116,25 @@ def _followed(
 def _tried(
     scenario: Scenario,
     worlds: WorldState,
-    totals: jax.Array,
-    actions: jax.Array,
-    turns: jax.Array,
+    totals: Array,
+    actions: Array,
+    turns: Array,
     length: int,
     ahead: int,
     key: jax.Array,
-) -> jax.Array:
+) -> Array:
     """The totals after each action in place of the first turn, of shape (rows, samples, actions, agents)."""
     samples = SAMPLES if scenario.n_noise else 1
 
-    def future(world: WorldState, total: jax.Array, action: jax.Array, key: jax.Array) -> jax.Array:
-        def step(i: jax.Array, state: tuple[WorldState, jax.Array]) -> tuple[WorldState, jax.Array]:
+    def future(world: WorldState, total: Array, action: Array, key: jax.Array) -> Array:
+        def step(i: jax.Array, state: tuple[WorldState, Array]) -> tuple[WorldState, Array]:
             noise = jax.random.uniform(jax.random.fold_in(key, i), (scenario.n_noise,))
-            now = jnp.where(i < length, action, turns[i // length])
+            now = select(i < length, action, turns[i // length])
             world, utilities = scenario.advance(noise, state[0], now)
             return world, state[1] + utilities
 
-        return jax.lax.fori_loop(0, ahead, step, (world, total))[1]
+        _, totals = jax.lax.fori_loop(0, ahead, step, (world, total))
+        return cast(Array, totals)
 
     each_action = jax.vmap(future, in_axes=(None, None, 0, None))
     each_sample = jax.vmap(each_action, in_axes=(None, None, None, 0))

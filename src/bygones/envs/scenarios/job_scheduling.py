@@ -117,7 +117,8 @@ class JobScheduling(Scenario):
         return Queueing(places, places[0] + namespace(seen).stack([down[0], right[0]]))
 
     def brought(self, before: Queueing, action: Array, after: Queueing) -> Array:
-        return (after.places == after.machine).all(axis=-1).astype(action.dtype)
+        served: Array = (after.places == after.machine).all(axis=-1)
+        return served.astype(action.dtype)
 
     def most(self) -> Most:
         return Most(1.0, np.ones(self.n))
