@@ -11,8 +11,8 @@ from pathlib import Path
 from bygones._files import write_text
 from bygones.envs import catalogue
 from bygones.leaderboard import board
-from bygones.leaderboard.entries import MEMORIES
 from bygones.leaderboard.board import Board
+from bygones.leaderboard.entries import MEMORIES
 from bygones.leaderboard.players import WELFARE as FOR_WELFARE
 from bygones.leaderboard.standings import (
     BoardVerdict,
