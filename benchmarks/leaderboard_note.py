@@ -53,9 +53,13 @@ def note(folders: Sequence[Path] = LEARNED) -> str:
     welfare = next(iter(results)).welfare
     pairs = verdicts(found)
     without = [cell for cell in found if cell.family != "lookahead"]
+    exchanged = cells({entry._replace(seed=entry.seed ^ 1): score for entry, score in results.items()})
     return "\n".join(
         [
-            f"{headline(found)} Without `lookahead`, which knows the scenario's functions: {headline(without)}",
+            f"**{headline(found)}**",
+            "",
+            f"- With the two halves of the seeds exchanged: {headline(exchanged)}",
+            f"- Without `lookahead`, which knows the scenario's functions: {headline(without)}",
             "",
             f"{len(results):,} runs with {welfare} welfare: {steps:,} steps of learning, {seeds} seeds.",
             "",
