@@ -10,7 +10,7 @@ from support.made_up_board import BOARD, made
 def test_the_note_has_the_answer_and_its_tables(tmp_path, monkeypatch):
     monkeypatch.setattr(board, "read", lambda folder: BOARD)
     lines = note([tmp_path]).splitlines()
-    assert lines[0].startswith("Learning wins in 1 of 3 scenarios: job_scheduling. A rule is enough in 1, and in 1 ")
+    assert lines[0].startswith("**Learning wins in 1 of 3 scenarios: job_scheduling. A rule is enough in 1, and in 1 ")
     assert lines[2] == "27 runs with nash welfare: 1,000 steps of learning, 3 seeds."
     assert lines[4] == "- Learning wins in 1 of 3 scenarios: job_scheduling (+51% with ppo, window T/10)."
     # Seed 1 chooses, so seeds 0 and 2 are compared.
