@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.sb3_learners import environment
 from bygones.leaderboard.entries import BoardEntry
 from bygones.leaderboard.players import settings_of
-from bygones.leaderboard.rule_players import RULES
+from bygones.leaderboard.rule_players import RULES, made
 from bygones.learn import train
 from bygones.learn.evaluation import Predict
 
@@ -46,7 +46,7 @@ def main() -> None:
 
 def policy_of(entry: BoardEntry) -> Predict:
     if entry.player in RULES:
-        return RULES[entry.player].made(entry.problem(), np.random.default_rng([entry.seed, 1]))
+        return made(entry.player, entry.problem(), np.random.default_rng([entry.seed, 1]))
     return train(settings_of(entry.player, entry.steps, entry.seed), problem=entry.problem()).policy.predict
 
 

@@ -39,7 +39,7 @@ def test_rules_are_played_and_kept(capsys, tmp_path, monkeypatch):
 def test_the_table_has_every_player_with_its_best_memory(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(board, "fill", lambda *_: BOARD)
     shown = run(capsys, "leaderboard", "--out", tmp_path)
-    assert "Learning wins in 1 of 3 scenarios: job_scheduling (+50% with ppo, window T/10)." in shown
+    assert "Learning wins in 1 of 3 scenarios: job_scheduling (+51% with ppo, window T/10)." in shown
     assert [line.split()[:2] for line in shown.splitlines() if line.strip().startswith("job_scheduling")][:2] == [
         ["job_scheduling", "ppo"], ["job_scheduling", "whoever-is-behind"],
     ]  # fmt: skip

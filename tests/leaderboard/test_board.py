@@ -36,6 +36,14 @@ def test_entries_are_of_players_that_apply_and_memories_that_matter() -> None:
     ]
 
 
+def test_entries_of_a_rule_that_takes_turns_are_of_all_its_lengths() -> None:
+    found = board.entries(["job_scheduling(horizon=12)"], "nash", 5000, 1, ["perfect"], ["slices", "slices(length=9)"])
+    assert [each.player for each in found] == [
+        "slices(length=4)", "slices(length=2)", "slices(length=1)", "slices(length=9)",
+    ]  # fmt: skip
+    assert {(each.memory, each.steps) for each in found} == {("none", 0)}
+
+
 def test_sizes_scale_scenarios_that_have_no_parameters() -> None:
     quick = entries.SIZES["quick"]
     assert entries.scenarios(quick, ["replay", "queues(n_servers=2)"]) == ["replay(horizon=98)", "queues(n_servers=2)"]

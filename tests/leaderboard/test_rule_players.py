@@ -14,10 +14,19 @@ from bygones.envs.scenarios.job_scheduling import JobScheduling
 from bygones.envs.scenarios.lending import Lending
 from bygones.envs.scenarios.queues import Queues
 from bygones.envs.scenarios.vaccines import Vaccines
-from bygones.leaderboard import players
+from bygones.leaderboard import lookahead, players
 from bygones.leaderboard.entries import MEMORIES, BoardEntry
 from bygones.leaderboard.matches import bound, play
-from bygones.leaderboard.rule_players import NOT_FORESEEN, NOT_GOING, NOT_SERVED, RULES, TOO_MANY
+from bygones.leaderboard.rule_players import (
+    NOT_ALONE,
+    NOT_FORESEEN,
+    NOT_GOING,
+    NOT_SERVED,
+    RULES,
+    SERVED,
+    TOO_MANY,
+    made,
+)
 from bygones.learn import evaluate
 from bygones.memory import PerfectRecall, parse_memory
 
@@ -97,9 +106,123 @@ def test_those_go_who_are_behind() -> None:
     assert actions[chosen["whoever-is-behind"][0]].tolist() == [0, 1, 1]
 
 
+def played(player: str, scenario: str, observations: list[list[float]] | int) -> list:
+    """The actions of a rule in one episode, given what it observes, or how many steps it observes nothing."""
+    problem = FairProblem(catalogue.named(scenario), PerfectRecall())
+    if isinstance(observations, int):
+        observations = [[0.0] * problem.observation_size] * observations
+    rule, state, actions = made(player, problem, np.random.default_rng(0)), None, []
+    for observation in observations:
+        (action,), state = rule(np.array([observation]), state)
+        actions.append(action.tolist())
+    return actions
+
+
+def test_slices_serve_one_agent_for_a_block_of_steps() -> None:
+    rows = catalogue.named("job_scheduling").actions()
+    assert [rows[action].tolist() for action in played("slices(length=2)", "job_scheduling", 7)] == [
+        [1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1], [1, 0, 0],
+    ]  # fmt: skip
+    rows = catalogue.named("attention").actions()
+    assert [rows[action].tolist() for action in played("slices(length=1)", "attention", 2)] == [
+        [3, 0, 0, 0], [0, 3, 0, 0],
+    ]  # fmt: skip
+
+
+def test_slices_serve_as_many_agents_as_an_action_does() -> None:
+    queues = "queues(arrivals=(0.5, 0.5, 0.5), n_servers=2)"
+    assert played("slices(length=2)", queues, 7) == [[0, 1], [0, 1], [0, 2], [0, 2], [1, 2], [1, 2], [0, 1]]
+
+
+def test_turns_take_every_action_for_a_block_of_steps() -> None:
+    assert played("turns(length=2)", "lending", 9) == [0, 0, 1, 1, 2, 2, 3, 3, 0]
+
+
+def test_equal_needs_go_to_the_agent_who_received_least() -> None:
+    queues = "queues(arrivals=(0.5, 0.5, 0.5))"
+    seen = [[3, 3, 1, 3, 3, 1, 0, 0, 0], [3, 3, 1, 3, 3, 1, 0, 0, 0], [2, 3, 3, 2, 3, 3, 0, 0, 0]]
+    first, second, third = played("largest-need-fair-ties", queues, seen)
+    assert sorted([first, second]) == [[0], [1]]
+    assert third == [2]
+
+
+def test_lookahead_gives_where_its_base_rule_wastes() -> None:
+    """Jobs arrive in two of the three queues, one at each step: serving the third in turn would waste every third step.
+
+    After two jobs of one queue, a job of the other is worth more.
+    """
+    queues = "queues(arrivals=(1.0, 1.0, 0.0), speed=1, horizon=6)"
+    seen = [[1.0, 1.0, 0.0, 6.0, 6.0, 0.0, 0.0, 0.0, 0.0]] * 6
+    served = played("lookahead(length=1)", queues, seen)
+    subsets = catalogue.named(queues).subsets().ravel()[served].tolist()
+    assert (sorted(subsets), sorted(subsets[:2])) == ([0, 0, 0, 1, 1, 1], [0, 1])
+
+
+REVEALED = [name for name in catalogue.names() if lookahead.why_not(catalogue.made(name, {})) is None]
+
+
+def test_lookahead_applies_where_observations_show_the_state() -> None:
+    assert REVEALED == ["arrivals", "attention", "donut", "job_scheduling", "lending", "queues", "vaccines"]
+
+
+@pytest.mark.parametrize("name", REVEALED)
+def test_what_observations_reveal_is_the_state_and_its_utilities(name: str) -> None:
+    it, rng = catalogue.made(name, {}), np.random.default_rng(0)
+    state = it.start(rng.random(it.start_rows * it.n_noise))
+    known = it.revealed(np.asarray(it.observe(state)), it.start(np.zeros(it.start_rows * it.n_noise)))
+    for _ in range(20):
+        action = it.actions()[rng.integers(it.n_actions)]
+        state, utilities = it.advance(rng.random(it.n_noise), state, action)
+        guess, _ = it.advance(np.zeros(it.n_noise), known, action)
+        after = it.revealed(np.asarray(it.observe(state)), guess)
+        np.testing.assert_allclose(it.brought(known, action, after), utilities)
+        for part, true in zip(after, state, strict=True):
+            np.testing.assert_allclose(part, true)
+        known = after
+
+
+@pytest.mark.parametrize(
+    ("player", "scenario", "lengths"),
+    [
+        ("slices", "job_scheduling", (334, 167, 84, 42, 21, 1)),
+        ("slices", "allocation", (200, 100, 50, 25, 13, 1)),
+        ("turns", "attention(horizon=40)", (2, 1)),
+        ("lookahead", "lending", (25, 13, 7, 4, 2, 1)),
+    ],
+)
+def test_lengths_are_an_episode_in_rounds(player: str, scenario: str, lengths: tuple[int, ...]) -> None:
+    problem = FairProblem(catalogue.named(scenario))
+    assert players.with_lengths(player, problem) == [f"{player}(length={length})" for length in lengths]
+    assert players.with_lengths("prices", problem) == ["prices"]
+    assert players.with_lengths("slices(length=3)", problem) == ["slices(length=3)"]
+
+
+@pytest.mark.parametrize(
+    ("player", "message"),
+    [
+        ("slices(length=0)", "length must be a whole number of at least 1, got 0"),
+        ("slices(size=3)", "takes length, got 'size'"),
+        ("prices(length=3)", "takes no parameters, got 'length'"),
+    ],
+)
+def test_a_rule_with_another_parameter_is_refused(player: str, message: str) -> None:
+    players.check_players(("slices", "slices(length=25)"))
+    with pytest.raises(ValueError, match=message):
+        players.check_players((player,))
+
+
 @pytest.mark.parametrize(
     ("player", "name", "reason"),
     [
+        ("slices", "lending", NOT_ALONE),
+        ("slices", 'job_scheduling(control="moves")', NOT_ALONE),
+        ("slices(length=5)", "plant", None),
+        ("turns", "donut", SERVED),
+        ("lookahead", "plant", lookahead.NOT_REVEALED),
+        ("lookahead", "matthew", lookahead.TOO_MANY_TO_TRY),
+        ("lookahead", 'lending(counts="repaid")', lookahead.NOT_REVEALED),
+        ("lookahead", LARGE, lookahead.TOO_MANY_TO_TRY),
+        ("slices", LARGE, None),
         ("prices", "lending", NOT_SERVED),
         ("one-step", "attention", NOT_FORESEEN),
         ("one-step", LARGE, TOO_MANY),

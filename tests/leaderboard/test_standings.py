@@ -5,8 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bygones.leaderboard.board import Board
+from bygones.leaderboard.entries import MEMORIES
 from bygones.leaderboard.leaderboard_charts import verdict_chart
-from bygones.leaderboard.standings import Remembering, answer, cells, headline, remembering, verdicts
+from bygones.leaderboard.standings import (
+    Remembering,
+    answer,
+    best_by_player,
+    cells,
+    headline,
+    remembering,
+    verdicts,
+)
+from bygones.paper.statistics import mean_interval
 from support.made_up_board import BOARD, made
 
 
@@ -47,7 +58,8 @@ def test_a_verdict_follows_from_the_difference_seed_by_seed() -> None:
         "job_scheduling": "learning wins",
         "lending": "no clear difference",
     }
-    assert found["job_scheduling"].gain == pytest.approx(0.5)
+    # Seed 1 chose the two, so the other seeds compare them: 0.30 and 0.29 with 0.20 and 0.19.
+    assert found["job_scheduling"].gain == pytest.approx(0.59 / 0.39 - 1)
     # All seeds differ by the same, so the interval is a point.
     assert found["job_scheduling"].difference == pytest.approx((0.1, 0.1))
 
@@ -57,6 +69,61 @@ def test_a_single_seed_decides_nothing() -> None:
     assert {pair.word for pair in verdicts(found)} == {"no clear difference"}
     assert {cell.interval for cell in found} == {(-np.inf, np.inf)}
     assert verdict_chart(verdicts(found)).figure["data"][0]["error_x"]["array"] == [0, 0, 0]
+
+
+def test_the_best_of_many_players_that_are_all_alike_does_not_win() -> None:
+    """If the seeds that chose it compared it too, it would win, by luck alone."""
+    rng = np.random.default_rng(0)
+    board = made("donut", "prices", "perfect", [0.5] * 10)
+    for memory in MEMORIES:
+        for player in ("ppo", "ppo-symmetric", "ppo-welfare", "ppo-symmetric-welfare"):
+            board |= made("donut", player, memory, rng.normal(0.5, 0.1, 10).tolist())
+    found = cells(board)
+    (rule,) = (cell for cell in found if cell.is_rule)
+    luckiest = max((cell for cell in found if not cell.is_rule), key=lambda cell: cell.mean)
+    assert mean_interval(luckiest.scores - rule.scores).low > 0
+    (pair,) = verdicts(found)
+    assert pair.word == "no clear difference"
+    assert (len(pair.learner.scores), len(pair.rule.scores)) == (5, 5)
+
+
+def test_seeds_that_compare_do_not_choose() -> None:
+    """Whatever the seeds that compare show, the same players and the same actions are compared."""
+    choosing = made("donut", "ppo", "perfect", [0.0, 0.3, 0.0, 0.3], likely=[0.9, 0.2, 0.9, 0.2])
+    other = made("donut", "ppo", "none", [0.9, 0.1, 0.9, 0.1])
+    rules = {
+        **made("donut", "prices", "perfect", [0.1, 0.2, 0.1, 0.2]),
+        **made("donut", "max-min", "none", [0.9, 0.1, 0.9, 0.1]),
+    }
+    (pair,) = verdicts(cells({**choosing, **other, **rules}))
+    assert (pair.rule.player, pair.learner.memory, pair.learner.actions) == ("prices", "perfect", "sampled")
+    assert (pair.rule.scores.tolist(), pair.learner.scores.tolist()) == ([0.1, 0.1], [0.0, 0.0])
+
+
+def test_a_verdict_is_corrected_for_the_number_of_scenarios() -> None:
+    def compared(world: str, gains: list[float]) -> Board:
+        scores = [0.2 + gain for gain in gains for _ in (0, 1)]
+        return {**made(world, "prices", "none", [0.2] * len(scores)), **made(world, "ppo", "none", scores)}
+
+    board = compared("donut", [0.01, 0.02, 0.03])
+    (alone,) = verdicts(cells(board))
+    assert alone.word == "no clear difference"
+    board = compared("donut", [0.010, 0.012, 0.014])
+    (alone,) = verdicts(cells(board))
+    assert (alone.word, alone.chance) == ("learning wins", pytest.approx(0.00913, abs=1e-5))
+    for world in ("lending", "queues", "replay", "vaccines", "arrivals"):
+        board |= compared(world, [0.01, -0.01, 0.0])
+    first = next(pair for pair in verdicts(cells(board)) if pair.world == "donut")
+    assert (first.word, first.chance) == ("no clear difference", pytest.approx(6 * alone.chance))
+
+
+def test_a_rule_that_takes_turns_is_shown_with_its_best_length() -> None:
+    board = {
+        **made("donut", "slices(length=2)", "none", [0.1, 0.1]),
+        **made("donut", "slices(length=20)", "none", [0.2, 0.2]),
+    }
+    (best,) = best_by_player(cells(board))
+    assert (best.name, best.is_rule) == ("slices(length=20)", True)
 
 
 def test_memories_are_compared_within_rules_and_within_learners() -> None:
@@ -76,8 +143,8 @@ def test_a_memory_is_worth_least_in_one_scenario() -> None:
 def test_the_answer_names_problems_players_and_memories() -> None:
     sentences = answer(cells(BOARD))
     assert sentences[:3] == [
-        "Learning wins in 1 of 3 scenarios: job_scheduling (+50% with ppo, window T/10).",
-        "A rule is enough in 1 of 3 scenarios: donut (prices, perfect; learning is −25%).",
+        "Learning wins in 1 of 3 scenarios: job_scheduling (+51% with ppo, window T/10).",
+        "A rule is enough in 1 of 3 scenarios: donut (prices, perfect; learning is −26%).",
         "There is no clear difference in 1 of 3 scenarios: lending (one-step, perfect and ppo, perfect).",
     ]
     assert sentences[3] == (
@@ -118,9 +185,9 @@ def test_no_memory_as_the_best_one_is_not_called_none() -> None:
 
 
 def test_the_answer_says_where_random_is_the_only_rule() -> None:
-    learner = made("attention", "ppo", "perfect", [0.30, 0.31, 0.29])
-    alone = {**learner, **made("attention", "random", "none", [0.20, 0.21, 0.19])}
-    beside = {**alone, **made("attention", "prices", "perfect", [0.10, 0.11, 0.09])}
+    learner = made("attention", "ppo", "perfect", [0.30, 0.31, 0.30])
+    alone = {**learner, **made("attention", "random", "none", [0.20, 0.21, 0.20])}
+    beside = {**alone, **made("attention", "prices", "perfect", [0.10, 0.11, 0.10])}
     assert "+50% with ppo, perfect, where random is the only rule)" in answer(cells(alone))[0]
     assert "+50% with ppo, perfect)" in answer(cells(beside))[0]
 

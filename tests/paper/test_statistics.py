@@ -11,6 +11,7 @@ from bygones.paper.statistics import (
     cliffs_delta,
     groups,
     holm,
+    mean_chance,
     mean_interval,
     median_chance,
     median_interval,
@@ -116,6 +117,12 @@ def test_intervals_of_means_are_students():
     found = mean_interval([1.0, 2.0, 3.0, 4.0])
     assert found == pytest.approx(stats.t.interval(0.95, 3, 2.5, standard_error([1.0, 2.0, 3.0, 4.0])))
     assert mean_interval([2.0, 2.0]) == mean_interval([2.0]) == Interval(2.0, 2.0)
+
+
+def test_a_mean_is_tested_as_student_does():
+    values = [0.3, -0.1, 0.4, 0.2]
+    assert mean_chance(values) == pytest.approx(stats.ttest_1samp(values, 0).pvalue)
+    assert [mean_chance(each) for each in ([0.2], [0.1, 0.1], [0.0, 0.0])] == [1, 0, 1]
 
 
 def test_holm():

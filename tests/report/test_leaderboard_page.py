@@ -66,13 +66,13 @@ def test_a_board_without_learners_has_a_document_too() -> None:
 def test_a_difference_is_never_rounded_to_nothing() -> None:
     close = {
         **made("donut", "prices", "perfect", [0.2, 0.2, 0.2]),
-        **made("donut", "ppo", "perfect", [0.19999, 0.199985, 0.199999]),
+        **made("donut", "ppo", "perfect", [0.19999, 0.19998, 0.199999]),
         **made("queues", "prices", "perfect", [0.2, 0.2, 0.2]),
         **made("queues", "ppo", "perfect", [0.2, 0.2, 0.2]),
     }
     _, shown = sections(Leaderboard(close).document())["Rules and learners"].blocks
     assert {row[0]: row[6:] for row in shown.rows} == {
-        "donut": ["−0.004%", "−0.000026 to 0.000009"], "queues": ["+0%", "0.0000 to 0.0000"],
+        "donut": ["−0.003%", "−0.00006 to 0.00005", "0.87"], "queues": ["+0%", "0.0000 to 0.0000", "1"],
     }  # fmt: skip
 
 

@@ -8,7 +8,10 @@ from bygones.leaderboard.matches import Score
 
 
 def made(world: str, player: str, memory: str, scores: list[float], likely: list[float] | None = None) -> Board:
-    """A player with a memory, by its scores in three seeds. With most probable actions its Gini is twice as large."""
+    """A player with a memory, by its scores in seeds 0, 1 and so on.
+
+    With greedy actions its Gini is twice as large.
+    """
     steps = 1000 if player.startswith(("ppo", "sb3")) else 0
     return {
         BoardEntry(f"{world}(horizon=10)", "nash", memory, player, steps, seed): Score(

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from bygones._arrays import Array, Floats, Ints, Json, check_count, check_finite
+from bygones._arrays import Array, Floats, Ints, Json, check_count, check_finite, namespace
 
 WorldState: TypeAlias = Any
 """The state of some scenario: a named tuple of arrays."""
@@ -180,6 +180,20 @@ class Scenario(ABC):
         if self.n_served is None:
             return None
         return self.actions() * seen[:, None, : self.n_agents]
+
+    def revealed(self, seen: Array, guess: WorldState) -> WorldState | None:
+        """The state that an observation shows; None where observations do not show all that matters.
+
+        Args:
+            seen: the observation.
+            guess: a state after the same actions, for the parts that depend on nothing else.
+        """
+        return guess if self.n_noise == 0 else None
+
+    def brought(self, before: WorldState, action: Array, after: WorldState) -> Array:
+        """The utilities of the action between two states; by default those of `advance`, whatever the noise."""
+        xp = namespace(action)
+        return self.advance(xp.zeros((self.n_noise,), dtype=action.dtype), before, action)[1]
 
     def present(self, state: WorldState) -> Array | None:
         """Which agents take part in this state; None if all of them always do."""

@@ -23,7 +23,7 @@ from bygones._locks import locked
 from bygones.leaderboard import players
 from bygones.leaderboard.entries import MEMORIES, NONE, BoardEntry
 from bygones.leaderboard.matches import Score, played
-from bygones.leaderboard.rule_players import RULES
+from bygones.leaderboard.rule_players import rule_of
 from bygones.learn.backends import has_accelerator
 from bygones.paper import parquet
 from bygones.paper.provenance import here
@@ -71,10 +71,16 @@ def entries(
     for scenario in scenarios:
         for player in who or players.names():
             remembers = memories if players.uses_memory(player) else [NONE]
-            budget = 0 if player in RULES else steps
+            budget = steps if rule_of(player) is None else 0
             first = BoardEntry(scenario, welfare, NONE, player, budget, 0)
-            if players.why_not(player, first.problem()) is None:
-                wanted += [first._replace(memory=memory, seed=s) for memory in remembers for s in range(seeds)]
+            problem = first.problem()
+            if players.why_not(player, problem) is None:
+                wanted += [
+                    first._replace(memory=memory, player=each, seed=s)
+                    for each in players.with_lengths(player, problem)
+                    for memory in remembers
+                    for s in range(seeds)
+                ]
     return wanted
 
 

@@ -38,7 +38,7 @@ class BoardEntry(NamedTuple):
     memory: str
     """One of `MEMORIES`."""
     player: str
-    """A rule or a learner, by its name in `bygones.leaderboard.players`."""
+    """A rule, with its length if it has one, or a learner, by its name in `bygones.leaderboard.players`."""
     steps: int
     """How many steps a learner learns from; 0 for a rule."""
     seed: int

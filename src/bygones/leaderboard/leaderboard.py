@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from bygones._text import counted, listed
+from bygones._text import amount, counted, listed
 from bygones.document.document import Answer, Block, Bullets, Column, Document, Section, Share, Table
 from bygones.document.document import Cell as TableCell
 from bygones.leaderboard import players
@@ -48,9 +48,13 @@ METHOD = (
     "welfare it is the geometric mean of the utilities per step. All learners learn from the same number of steps with "
     f"the default settings of bygones. Every player is evaluated in the same {EPISODES} episodes per seed. A learned "
     "policy plays them twice, with sampled and with greedy actions. All its numbers are of the way with the better "
-    "score, which the column actions shows. Intervals are Student's over seeds, at 95%. The best rule and the best "
-    "learner are chosen by the same results that compare them, so small differences mean little. Rules see the same "
-    "observations as policies.",
+    "score, which the column actions shows. Intervals are Student's over seeds, at 95%.",
+    "The best rule and the best learner of a scenario are the best of many, with every memory and every length. One "
+    "half of the seeds chooses them, and the other half compares them. The p-value is that of Student's test of their "
+    "mean difference, corrected for the number of scenarios by Holm's method. A verdict needs a p-value of at most "
+    "0.05.",
+    "Rules see the same observations as policies. The rule lookahead also knows the functions of the scenario, and "
+    "tries actions in them.",
     "A learner is given the reward of the paper: the change in the welfare of the memory with a weight of 0.9, and the "
     "sum of utilities with 0.1. The score is the welfare of the true totals. So a learner can gain in total utility "
     "and lose in score.",
@@ -148,15 +152,16 @@ def _compared(pairs: Sequence[BoardVerdict]) -> list[Block]:
         Table(
             "The best rule against the best learner",
             ["scenario", "verdict", "best rule", Column("its score", measure="score"), "best learner",
-             Column("its score", measure="score"), "gain", "difference"],
+             Column("its score", measure="score"), "gain", "difference", "p-value"],
             [
                 [
                     pair.world, pair.word, pair.rule.name, pair.rule.mean, pair.learner.name, pair.learner.mean,
-                    gain_text(pair), _interval(*pair.difference),
+                    gain_text(pair), _interval(*pair.difference), amount(pair.chance, 2),
                 ]
                 for pair in pairs
             ],
-            note="The difference is the learner's score less the rule's, seed by seed.",
+            note="The difference is the learner's score less the rule's, seed by seed, in the seeds that did not "
+            "choose the two. The p-value is corrected for the number of scenarios.",
         ),
     ]  # fmt: skip
 
@@ -176,8 +181,16 @@ def _interval(low: float, high: float) -> str:
 
 def _plain(cell: Cell) -> dict[str, object]:
     return {
-        **cell._asdict(),
+        "scenario": cell.scenario,
+        "memory": cell.memory,
+        "player": cell.player,
         "scores": cell.scores.tolist(),
+        "actions": cell.actions,
+        "gini": cell.gini,
+        "worst_off": cell.worst_off,
+        "total": cell.total,
+        "bound": cell.bound,
+        "seconds": cell.seconds,
         "mean": cell.mean,
         "interval": list(cell.interval),
         "share": cell.share,

@@ -19,7 +19,7 @@ from bygones.envs.problem import FairProblem, most_welfare
 from bygones.envs.scenarios.allocation import Allocation
 from bygones.leaderboard.entries import BoardEntry
 from bygones.leaderboard.players import rewarded, settings_of
-from bygones.leaderboard.rule_players import RULES
+from bygones.leaderboard.rule_players import made, rule_of
 from bygones.learn import Run, Settings, evaluate, processes
 from bygones.learn.backends import cache_compilations, has_accelerator, in_batches
 from bygones.learn.evaluation import Evaluation, Predict, Predicts
@@ -65,10 +65,10 @@ def played(entries: Sequence[BoardEntry], workers: int | None = None) -> Generat
     if not has_accelerator():
         yield from _on_cores(entries, workers or processes.usable_cores())
         return
-    learned = [entry for entry in entries if entry.player not in RULES]
+    learned = [entry for entry in entries if rule_of(entry.player) is None]
     runs = [_run(entry) for entry in learned]
     for entry in entries:
-        if entry.player in RULES:
+        if rule_of(entry.player) is not None:
             yield entry, _score_of_rule(entry)
     with closing(in_batches(runs, lambda _: None)) as batches:
         for batch in batches:
@@ -79,7 +79,7 @@ def played(entries: Sequence[BoardEntry], workers: int | None = None) -> Generat
 
 def play(entry: BoardEntry) -> Score:
     """Plays one entry in this process."""
-    if entry.player in RULES:
+    if rule_of(entry.player) is not None:
         return _score_of_rule(entry)
     started = time.monotonic()
     cache_compilations()
@@ -130,7 +130,7 @@ def _run(entry: BoardEntry) -> Run:
 
 def _score_of_rule(entry: BoardEntry) -> Score:
     started = time.monotonic()
-    policy = RULES[entry.player].made(entry.problem(), np.random.default_rng([entry.seed, 1]))
+    policy = made(entry.player, entry.problem(), np.random.default_rng([entry.seed, 1]))
     return _scored(entry, _evaluated(policy, entry), None, time.monotonic() - started)
 
 

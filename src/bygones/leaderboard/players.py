@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from bygones.envs.problem import FairProblem
-from bygones.leaderboard.rule_players import NOT_SERVED, RULES
+from bygones.leaderboard.rule_players import NOT_SERVED, RULES, check_rule, rule_of
 from bygones.learn import learners
 from bygones.learn.actors import actor_of
 from bygones.learn.settings import Settings
@@ -27,19 +27,30 @@ def names() -> tuple[str, ...]:
 def check_players(players: tuple[str, ...]) -> None:
     """Refuses an unknown player."""
     for player in players:
-        if player not in RULES and player.removesuffix(WELFARE) not in names()[len(RULES) :]:
+        if rule_of(player) is not None:
+            check_rule(player)
+        elif player.removesuffix(WELFARE) not in names()[len(RULES) :]:
             raise ValueError(
                 f"player must be one of {', '.join(names())}, where {WELFARE} may follow the name of a learner, "
                 f"got {player!r}"
             )
-        if player.endswith(WELFARE) and _learner(player).name in learners.WITHOUT_REWARD:
+        elif player.endswith(WELFARE) and _learner(player).name in learners.WITHOUT_REWARD:
             learner = player.removesuffix(WELFARE)
             raise ValueError(f"player {player} would be {learner} once more, which does not learn from the reward")
 
 
 def uses_memory(player: str) -> bool:
     """Whether a player's actions depend on the memory."""
-    return RULES[player].uses_memory if player in RULES else True
+    rule = rule_of(player)
+    return True if rule is None else rule.uses_memory
+
+
+def with_lengths(player: str, problem: FairProblem) -> list[str]:
+    """The player; a rule that has a length, and is named without one, with each of its lengths."""
+    rule = RULES.get(player)
+    if rule is None or rule.turns is None:
+        return [player]
+    return [f"{player}(length={length})" for length in rule.lengths(problem.scenario)]
 
 
 def settings_of(player: str, steps: int, seed: int) -> Settings:
@@ -57,8 +68,9 @@ def rewarded(player: str, problem: FairProblem) -> FairProblem:
 
 def why_not(player: str, problem: FairProblem) -> str | None:
     """Why a player cannot play in a problem; None if it can."""
-    if player in RULES:
-        return RULES[player].unfit(problem.scenario)
+    rule = rule_of(player)
+    if rule is not None:
+        return rule.unfit(problem.scenario)
     if _learner(player).is_symmetric and problem.scenario.n_served is None:
         return NOT_SERVED
     try:

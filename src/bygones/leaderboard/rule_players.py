@@ -6,19 +6,22 @@ passed back to it, as to a recurrent policy.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from bygones._arrays import Floats
+from bygones._arrays import Floats, Ints, check_count
+from bygones._registry import Named, Registry
 from bygones.allocation.policies import DynamicMaxMin, Prices, RankingPolicy, RoundRobin, Utilitarian
 from bygones.allocation.ties import SEEN, best_of_rows
 from bygones.envs.batches import mapped, taken
 from bygones.envs.problem import FairProblem
 from bygones.envs.scenario import MOST_ACTIONS, Scenario
 from bygones.envs.walking import joint
+from bygones.leaderboard import lookahead
 from bygones.learn.evaluation import Predict
 from bygones.memory import Memory
 from bygones.memory.contract import AnyState
@@ -28,6 +31,10 @@ NOT_SERVED = "an action does not serve agents"
 NOT_FORESEEN = "the utilities of an action are not known in advance"
 TOO_MANY = f"it compares all actions, and there are more than {MOST_ACTIONS:,}"
 NOT_GOING = "agents do not go or stay"
+NOT_ALONE = "no action is for one agent alone"
+SERVED = "an action serves agents, and slices serve them in turn"
+ROUNDS = (1, 2, 4, 8, 16)
+"""How many rounds of turns an episode has, for the lengths that are tried of a rule that takes turns."""
 
 
 class Rule(NamedTuple):
@@ -37,7 +44,16 @@ class Rule(NamedTuple):
     uses_memory: bool
     unfit: Callable[[Scenario], str | None]
     """Why it does not apply to a scenario; None if it does."""
-    made: Callable[[FairProblem, np.random.Generator], Predict]
+    made: Callable[..., Predict]
+    """Makes it from a problem, a generator and, if it has one, a length."""
+    turns: Callable[[Scenario], int] | None = None
+    """How many turns are a round, for a rule with a length; None for a rule without."""
+
+    def lengths(self, scenario: Scenario) -> tuple[int, ...]:
+        """The lengths to choose from, the longest first: an episode in 1, 2, 4, 8 and 16 rounds, and a single step."""
+        assert self.turns is not None
+        turns = self.turns(scenario)
+        return tuple(dict.fromkeys([*(math.ceil(scenario.horizon / (turns * rounds)) for rounds in ROUNDS), 1]))
 
 
 class Seen(NamedTuple):
@@ -70,6 +86,30 @@ class Serving:
         received = np.zeros_like(needs)
         np.put_along_axis(received, served, np.take_along_axis(needs, served, axis=1), axis=1)
         return served, Seen(past.step + 1, memory.advance(past.memory, received))
+
+
+@dataclass(frozen=True, eq=False)
+class LargestNeed(RankingPolicy):
+    """The agents with the largest needs, and among equal needs those who have received least."""
+
+    memory: Memory
+
+    def keys(self, needs: np.ndarray, k: int, state: AnyState, step: int) -> tuple[np.ndarray, ...]:
+        return needs, -np.asarray(self.memory.read(state), float)
+
+
+@dataclass(frozen=True, eq=False)
+class InTurn:
+    """A rule that takes its actions in turn, each for a block of steps."""
+
+    actions: np.ndarray
+    """In the order of the turns: numbers of actions, or rows of agents to serve."""
+    length: int
+
+    def __call__(self, observation: np.ndarray, state: int | None = None, **_: object) -> tuple[np.ndarray, int]:
+        step = 0 if state is None else state + 1
+        action = self.actions[step // self.length % len(self.actions)]
+        return np.broadcast_to(action, (len(observation), *np.shape(action))), step
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +152,57 @@ def _behind(problem: FairProblem, rng: np.random.Generator) -> Predict:
     return chosen
 
 
+def _groups(scenario: Scenario) -> Ints:
+    """Who is served in each turn, as round-robin serves: k agents per row, until all rows are different."""
+    n, k = scenario.n_agents, scenario.n_served
+    assert k is not None
+    turns = n // math.gcd(n, k)
+    return np.sort((np.arange(turns)[:, None] * k + np.arange(k)) % n, axis=1)
+
+
+def _alone(scenario: Scenario) -> Ints | None:
+    """For each agent the action that gives most to it and nothing to others; None if an agent has no such action."""
+    rows = scenario.actions()
+    n = scenario.n_agents
+    are_moves = len(rows) == 5**n and np.array_equal(rows, joint(n, "moves"))
+    if rows.shape[1] != n or are_moves:
+        return None
+    alone = np.where((rows > 0).sum(axis=1, keepdims=True) == 1, rows, 0.0)
+    return alone.argmax(axis=0) if alone.any(axis=0).all() else None
+
+
+def _slices(problem: FairProblem, rng: np.random.Generator, length: int) -> Predict:
+    scenario = problem.scenario
+    turns = _alone(scenario) if scenario.n_served is None else _groups(scenario)
+    assert turns is not None
+    return InTurn(turns, length)
+
+
+def _turns(problem: FairProblem, rng: np.random.Generator, length: int) -> Predict:
+    return InTurn(np.arange(problem.scenario.n_actions), length)
+
+
+def _base(scenario: Scenario) -> Floats:
+    """The actions that the base rule of `lookahead` takes in turn: slices where they apply, else every action."""
+    rows = scenario.actions()
+    if scenario.n_served is not None:
+        return np.array([rows[scenario.action(group)] for group in _groups(scenario)])
+    alone = _alone(scenario)
+    return rows if alone is None else rows[alone]
+
+
+def _lookahead(problem: FairProblem, rng: np.random.Generator, length: int) -> Predict:
+    return lookahead.Lookahead(problem, rng, _base(problem.scenario), length)
+
+
+def _is_for_one(scenario: Scenario) -> str | None:
+    return NOT_ALONE if scenario.n_served is None and _alone(scenario) is None else None
+
+
+def _is_no_service(scenario: Scenario) -> str | None:
+    return None if scenario.n_served is None else SERVED
+
+
 def _ranking(make: Callable[[FairProblem], RankingPolicy]) -> Callable[..., Predict]:
     return lambda problem, rng: Serving(problem, make(problem), rng)
 
@@ -137,6 +228,12 @@ RULES: dict[str, Rule] = {
     "random": Rule("Any action, by lot.", False, lambda _: None, _at_random),
     "round-robin": Rule("Every agent in turn.", False, _serves, _ranking(lambda _: RoundRobin())),
     "largest-need": Rule("The largest needs, whatever the past.", False, _serves, _ranking(lambda _: Utilitarian())),
+    "largest-need-fair-ties": Rule(
+        "The largest needs; among equal needs the agent with the smallest memory.",
+        True,
+        _serves,
+        _ranking(lambda problem: LargestNeed(problem.memory)),
+    ),
     "max-min": Rule(
         "The agent with the smallest memory among those with a need.",
         True,
@@ -152,5 +249,55 @@ RULES: dict[str, Rule] = {
     ),
     "everybody": Rule("All agents go.", False, _goes, _all_go),
     "whoever-is-behind": Rule("Agents whose memory is at most the mean go.", True, _goes, _behind),
+    "slices": Rule(
+        "Everything is for one agent, or for the k agents that an action serves, for a block of steps; then for the "
+        "next.",
+        False,
+        _is_for_one,
+        _slices,
+        lambda scenario: scenario.n_agents if scenario.n_served is None else len(_groups(scenario)),
+    ),
+    "turns": Rule(
+        "Every action in turn, each for a block of steps.",
+        False,
+        _is_no_service,
+        _turns,
+        lambda scenario: scenario.n_actions,
+    ),
+    "lookahead": Rule(
+        f"Every action is tried for a block of steps in {lookahead.SAMPLES} futures, drawn from the scenario's own "
+        "functions, in which slices or turns follow; the one with the largest welfare of the totals is taken.",
+        False,
+        lookahead.why_not,
+        _lookahead,
+        lambda scenario: len(_base(scenario)),
+    ),
 }
 """The rules by name."""
+
+_rules: Registry[Predict] = Registry("player", given=2)
+for _name, _rule in RULES.items():
+    _rules.add(_rule.made, _name)
+
+
+def rule_of(player: str) -> Rule | None:
+    """The rule of a player such as `prices`, `slices` or `slices(length=25)`; None if it is a learner."""
+    return RULES.get(player.partition("(")[0])
+
+
+def made(player: str, problem: FairProblem, rng: np.random.Generator) -> Predict:
+    """A rule as a policy for a problem, with the length in its name."""
+    return _read(player).build(problem, rng)
+
+
+def check_rule(player: str) -> None:
+    """Refuses a rule with parameters that it does not take; the name alone means all its lengths."""
+    if player not in RULES:
+        _read(player)
+
+
+def _read(player: str) -> Named[Predict]:
+    rule = _rules.read(player)
+    for name, length in rule.parameters.items():
+        check_count(name, length)
+    return rule

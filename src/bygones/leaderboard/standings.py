@@ -1,14 +1,15 @@
 """The results of a leaderboard: where a rule is enough, where learning wins and by how much, and which memory is best.
 
-A cell is a player with a memory in a scenario, over all seeds. In each scenario the best rule is compared with the best
-learner, seed by seed in the same worlds, with Student's interval of the mean difference. Both are the best of several
-cells, chosen by the same results, so a small difference means little.
+A cell is a player with a memory in a scenario. In each scenario the best rule is compared with the best learner, seed
+by seed in the same worlds. Both are the best of several cells, so one half of the seeds chooses them and the other half
+compares them. On the same seeds, the best of many cells would be ahead by luck. Student's test of the mean difference
+is corrected for the number of scenarios by Holm's method.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -18,12 +19,15 @@ from bygones.leaderboard import players
 from bygones.leaderboard.board import Board
 from bygones.leaderboard.entries import MEMORIES, NONE, BoardEntry
 from bygones.leaderboard.matches import Score
-from bygones.leaderboard.rule_players import RULES
-from bygones.paper.statistics import Interval, mean_interval
+from bygones.leaderboard.rule_players import rule_of
+from bygones.paper.statistics import CONFIDENCE, Interval, holm, mean_chance, mean_interval
 
 Word = Literal["learning wins", "a rule is enough", "no clear difference"]
 
 Actions = Literal["sampled", "greedy"]
+
+CHOOSING, COMPARING = slice(1, None, 2), slice(0, None, 2)
+"""The seeds that choose the best rule and the best learner, and those that compare the two: every other one."""
 
 
 class Cell(NamedTuple):
@@ -32,16 +36,11 @@ class Cell(NamedTuple):
     scenario: str
     memory: str
     player: str
-    scores: Floats
+    runs: tuple[Score, ...]
     """One per seed, in the order of the seeds."""
     actions: Actions | None
-    """How a learned policy acts: in the way with the better mean score, which all numbers are of. None for a rule."""
-    gini: float | None
-    """None where files of format 1 lack it, which have it for sampled actions only; so are the two below."""
-    worst_off: float | None
-    total: float | None
-    bound: float | None
-    seconds: float
+    """How a learned policy acts: in the way with the better mean score in the seeds that choose, which all numbers are
+    of. None for a rule."""
 
     @property
     def world(self) -> str:
@@ -49,9 +48,52 @@ class Cell(NamedTuple):
         return self.scenario.partition("(")[0]
 
     @property
+    def family(self) -> str:
+        """The player without its parameters."""
+        return self.player.partition("(")[0]
+
+    @property
     def is_rule(self) -> bool:
         """Whether the player needs no training."""
-        return self.player in RULES
+        return rule_of(self.player) is not None
+
+    @property
+    def scores(self) -> Floats:
+        """One per seed."""
+        return self._column("score")
+
+    @property
+    def gini(self) -> float | None:
+        """None where files of format 1 lack it, which have it for sampled actions only; so are the two below."""
+        return self._mean("gini")
+
+    @property
+    def worst_off(self) -> float | None:
+        """The mean utility per step of the worst-off agent."""
+        return self._mean("worst_off")
+
+    @property
+    def total(self) -> float | None:
+        """The mean utility per step of all agents together."""
+        return self._mean("total")
+
+    @property
+    def bound(self) -> float | None:
+        """The score that no policy exceeds on average, where that is known."""
+        return self.runs[0].bound
+
+    @property
+    def seconds(self) -> float:
+        """The mean time of training and evaluation."""
+        return float(_column(self.runs, "seconds").mean())
+
+    def chosen_by(self) -> Cell:
+        """The seeds that choose; all if there is only one."""
+        return self._replace(runs=self.runs[CHOOSING] or self.runs)
+
+    def compared_by(self) -> Cell:
+        """The seeds that compare."""
+        return self._replace(runs=self.runs[COMPARING])
 
     @property
     def mean(self) -> float:
@@ -73,12 +115,21 @@ class Cell(NamedTuple):
         """The player, and its memory if it uses one."""
         return f"{self.player}, {self.memory}" if players.uses_memory(self.player) else self.player
 
+    def _column(self, name: str) -> Floats:
+        return _column(self.runs, f"{name}_most_probable" if self.actions == "greedy" else name)
+
+    def _mean(self, name: str) -> float | None:
+        mean = float(self._column(name).mean())
+        return None if np.isnan(mean) else mean
+
 
 class BoardVerdict(NamedTuple):
-    """The best rule and the best learner of a scenario."""
+    """The best rule and the best learner of a scenario, with the seeds that compare them."""
 
     rule: Cell
     learner: Cell
+    chance: float
+    """The p-value of their difference, after Holm's correction for the number of scenarios."""
 
     @property
     def world(self) -> str:
@@ -97,10 +148,10 @@ class BoardVerdict(NamedTuple):
 
     @property
     def word(self) -> Word:
-        """The verdict that follows from the interval."""
-        if self.difference.low > 0:
-            return "learning wins"
-        return "a rule is enough" if self.difference.high < 0 else "no clear difference"
+        """The verdict that follows from the corrected p-value."""
+        if self.chance > 1 - CONFIDENCE:
+            return "no clear difference"
+        return "learning wins" if self.learner.mean > self.rule.mean else "a rule is enough"
 
 
 class Remembering(NamedTuple):
@@ -126,15 +177,15 @@ def cells(board: Board) -> list[Cell]:
     grouped: dict[BoardEntry, dict[int, Score]] = {}
     for entry, score in board.items():
         grouped.setdefault(entry._replace(seed=0), {})[entry.seed] = score
-    every = [_cell(entry, [scores[seed] for seed in sorted(scores)]) for entry, scores in grouped.items()]
+    every = [_cell(entry, tuple(scores[seed] for seed in sorted(scores))) for entry, scores in grouped.items()]
     return sorted(every, key=lambda cell: (cell.world, -cell.mean))
 
 
 def best_by_player(every: Iterable[Cell]) -> list[Cell]:
-    """Every player of every scenario with its best memory, from cells in the order of `cells`."""
+    """Every player of every scenario with its best memory and length, from cells in the order of `cells`."""
     firsts: dict[tuple[str, str], Cell] = {}
     for cell in every:
-        firsts.setdefault((cell.scenario, cell.player), cell)
+        firsts.setdefault((cell.scenario, cell.family), cell)
     return list(firsts.values())
 
 
@@ -147,8 +198,14 @@ def verdicts(every: Iterable[Cell]) -> list[BoardVerdict]:
     for of_world in by_world.values():
         rules, learners = ([cell for cell in of_world if cell.is_rule is wanted] for wanted in (True, False))
         if rules and learners:
-            pairs.append(BoardVerdict(_best(rules), _best(learners)))
-    return pairs
+            pairs.append((best(rules), best(learners)))
+    chances = holm([mean_chance(learner.scores - rule.scores) for rule, learner in pairs])
+    return [BoardVerdict(*pair, chance) for pair, chance in zip(pairs, chances, strict=True)]
+
+
+def best(some: Iterable[Cell]) -> Cell:
+    """The cell with the best mean score in the seeds that choose, with the seeds that compare."""
+    return max(some, key=lambda cell: cell.chosen_by().mean).compared_by()
 
 
 def remembering(every: Iterable[Cell], rules: bool) -> list[Remembering]:
@@ -270,33 +327,14 @@ def _interval(values: Floats) -> Interval:
     return mean_interval(values) if len(values) > 1 else Interval(-np.inf, np.inf)
 
 
-def _best(cells: list[Cell]) -> Cell:
-    return max(cells, key=lambda cell: cell.mean)
+def _cell(entry: BoardEntry, runs: tuple[Score, ...]) -> Cell:
+    sampled = Cell(entry.scenario, entry.memory, entry.player, runs, None)
+    if sampled.is_rule:
+        return sampled
+    ways = [sampled._replace(actions=way) for way in get_args(Actions)]
+    return max(ways, key=lambda cell: np.nan_to_num(cell.chosen_by().mean, nan=-np.inf))
 
 
-def _cell(entry: BoardEntry, scores: list[Score]) -> Cell:
-    sampled, greedy = _column(scores, "score"), _column(scores, "score_most_probable")
-    is_greedy = bool(greedy.mean() > sampled.mean())
-    way = "_most_probable" if is_greedy else ""
-    return Cell(
-        scenario=entry.scenario,
-        memory=entry.memory,
-        player=entry.player,
-        scores=greedy if is_greedy else sampled,
-        actions=None if entry.player in RULES else "greedy" if is_greedy else "sampled",
-        gini=_mean(scores, f"gini{way}"),
-        worst_off=_mean(scores, f"worst_off{way}"),
-        total=_mean(scores, f"total{way}"),
-        bound=scores[0].bound,
-        seconds=float(_column(scores, "seconds").mean()),
-    )
-
-
-def _column(scores: list[Score], name: str) -> Floats:
+def _column(runs: Sequence[Score], name: str) -> Floats:
     """One number per seed; not a number where there is none."""
-    return np.array([np.nan if (value := getattr(score, name)) is None else value for score in scores])
-
-
-def _mean(scores: list[Score], name: str) -> float | None:
-    mean = float(_column(scores, name).mean())
-    return None if np.isnan(mean) else mean
+    return np.array([np.nan if (value := getattr(score, name)) is None else value for score in runs])

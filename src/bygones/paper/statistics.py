@@ -84,6 +84,17 @@ def mean_interval(values: AnyArray, confidence: float = CONFIDENCE) -> Interval:
     return Interval(mean - reach, mean + reach)
 
 
+def mean_chance(values: AnyArray) -> float:
+    """The p-value of Student's test that a mean is 0, two-sided; 1 for a single value, which has no spread."""
+    values = _seeds("values", values)
+    if len(values) < 2:
+        return 1.0
+    mean, error = float(values.mean()), standard_error(values)
+    if error == 0:
+        return float(mean == 0)
+    return float(2 * stats.t.sf(abs(mean) / error, len(values) - 1))
+
+
 def standard_error(values: AnyArray) -> float:
     """The standard error of the mean, as in the paper's shaded regions; NaN for a single seed."""
     values = _seeds("values", values)

@@ -30,7 +30,9 @@ def leaderboard(
     player: Annotated[
         tuple[str, ...],
         optional(
-            "Only these rules and learners, such as prices or ppo; ppo-welfare learns from welfare alone.", "NAME…"
+            "Only these rules and learners, such as prices, slices(length=25) or ppo; slices alone means all lengths, "
+            "and ppo-welfare learns from welfare alone.",
+            "NAME…",
         ),
     ] = (),
     steps: Annotated[

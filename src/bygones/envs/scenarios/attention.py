@@ -119,6 +119,13 @@ class Attention(Scenario):
         rates = xp.clip(state.rates + change, 0.0, self.highest).astype(noise.dtype)
         return Sites(rates, found, action.astype(noise.dtype)), found
 
+    def revealed(self, seen: Array, guess: Sites) -> Sites:
+        """Incidents are seen; the rates follow from the actions."""
+        return guess._replace(found=seen[: self.n_agents])
+
+    def brought(self, before: Sites, action: Array, after: Sites) -> Array:
+        return after.found
+
     def _happened(self, noise: Array, rates: Array) -> Array:
         """A Poisson number for each place: how many values of the distribution function the noise exceeds."""
         xp, counts = namespace(noise), np.arange(MOST_INCIDENTS)

@@ -111,5 +111,14 @@ class JobScheduling(Scenario):
         served = (places == state.machine).all(axis=-1)
         return Queueing(places, state.machine), served.astype(noise.dtype)
 
+    def revealed(self, seen: Array, guess: Queueing) -> Queueing:
+        row, column, down, right = seen.reshape((4, self.n))
+        places = namespace(seen).stack([row, column], axis=-1)
+        return Queueing(places, places[0] + namespace(seen).stack([down[0], right[0]]))
+
+    def brought(self, before: Queueing, action: Array, after: Queueing) -> Array:
+        served: Array = (after.places == after.machine).all(axis=-1)
+        return served.astype(action.dtype)
+
     def most(self) -> Most:
         return Most(1.0, np.ones(self.n))

@@ -100,6 +100,9 @@ class Queues(Scenario):
         waiting = xp.minimum(state.waiting - finished + self._arrived(noise), self.room)
         return Jobs(waiting), finished
 
+    def revealed(self, seen: Array, guess: Jobs) -> Jobs:
+        return Jobs(seen[self.n_agents :])
+
     def most(self) -> Most:
         each = np.minimum(np.array(self.arrivals) * (self.horizon + 1) / self.horizon, self.speed)
         return Most(float(min(each.sum(), self.n_servers * self.speed)), each)
