@@ -12,10 +12,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from benchmarks import sensitivity
 from bygones.document.document import Table
-from bygones.paper.claims import CLAIMS, Judgement, Judgements, judge
+from bygones.paper.claims import CLAIMS, RECALL, Judgement, Judgements, cells_by_scale, judge
+from bygones.paper.collapse import learned
+from bygones.paper.criteria import MORE_STEPS
 from bygones.paper.evidence import evidence_folder
-from bygones.paper.grid import SCALES, in_order
+from bygones.paper.grid import SCALES, WELFARES, in_order, memory_label
 from bygones.paper.judgements import counted_verdicts
 from bygones.paper.judging import CANNOT_TELL, TOO_FEW
 from bygones.paper.results import Results, read
@@ -28,6 +33,19 @@ WIDTH = 120
 
 PROTOCOLS: dict[str, dict[str, Any]] = {"termination": {"ends": "termination"}, "shaping": {"shaping_discount": 0.99}}
 """Protocols other than the paper's for which there are runs of the whole grid, under two observation scales."""
+
+ABOUT: dict[str, dict[str, Any]] = {
+    "C2": {"gamma": RECALL, "horizon": 500},
+    "C3, C6, C13": {"gamma": RECALL, "horizon": 10000},
+    "C13, ten million steps": {"gamma": RECALL, "horizon": 10000, "total_steps": MORE_STEPS},
+    "C5a": {"gamma": 0.999, "horizon": 1000},
+    "C4b, C6": {"gamma": 0.999, "horizon": 10000},
+    "C4, C8, C9": {"gamma": 0.99, "horizon": 10000},
+    "C4, C7, C8": {"gamma": 0.9, "horizon": 10000},
+    "C10a": {"gamma": RECALL, "horizon": 10000, "aggregation": "averaged"},
+    "C10b": {"gamma": 0.999, "horizon": 10000, "aggregation": "averaged"},
+}
+"""The memories that the claims about the collapse are about, at the horizon that decides."""
 
 _SIGNS = {CANNOT_TELL: "?", TOO_FEW: "–"}
 
@@ -47,12 +65,39 @@ def parts(results: Results) -> dict[str, str]:
         "verdicts": _table(dict.fromkeys(scales, paper)),
         "beyond-verdicts": _table(dict.fromkeys(scales, ours)),
         "other-protocols": _table(protocols),
+        "fair-and-learned": fair_and_learned(results),
+        "sensitivity": sensitivity.table(results),
+        "another-bar": another_bar(results),
         "claims": "\n\n".join(map(_section, paper)),
         "beyond": "\n\n".join(map(_section, ours)),
         "networks": "\n\n".join(map(_captioned, tables_of_networks(results))),
         "policies": "\n\n".join(map(_captioned, tables_of_worth(results))),
         "rules": "\n\n".join(map(_rules, problems_of({"evidence": results}).values())),
     }  # fmt: skip
+
+
+def fair_and_learned(results: Results) -> str:
+    """Gini and share of the way to the optimum of the memories that claims are about: medians over all seeds."""
+    every = cells_by_scale(results)
+    lines = [["claims", "memory", "T", "welfare", *every], ["---"] * (4 + len(every))]
+    for claims, about in ABOUT.items():
+        for welfare in WELFARES:
+            wanted = {"aggregation": "additive", **about, "welfare": welfare}
+            row = [claims, memory_label(about["gamma"]), f"{about['horizon']:,}", welfare]
+            lines.append([*row, *(_both(some.runs(**wanted)) for some in every.values())])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def another_bar(results: Results) -> str:
+    """The verdicts of the claims about fairness, by the Gini of serving the largest needs."""
+    with sensitivity.by_the_largest_needs():
+        judged = judge(results, sensitivity.BY_THE_BAR)
+    return _table(dict.fromkeys(in_order(judged[0].by_scale), judged))
+
+
+def _both(runs: Results) -> str:
+    gini, welfare = (runs[name].astype(float) for name in ("final_gini", "final_welfare"))
+    return f"{np.median(gini):.2f}, {np.median(learned(runs.settings()[0], welfare)):z.2f}"
 
 
 def history() -> dict[str, str]:

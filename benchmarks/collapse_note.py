@@ -13,12 +13,13 @@ import numpy as np
 
 from bygones._files import write_text
 from bygones.learn.settings import Settings
-from bygones.paper.collapse import LOTS, NETWORKS, WEIGHTS, Cell, cells, cells_by_network, evaluated_runs, learned
+from bygones.paper.collapse import LOTS, NETWORKS, WEIGHTS, Cell, cells, cells_by_network, evaluated_runs
 from bygones.paper.grid import SCALES, WELFARES, memory_label
 from bygones.paper.judging import PROTOCOL
+from bygones.paper.optimum import for_settings
 from bygones.paper.provenance import CHECKOUT
 from bygones.paper.results import Results
-from bygones.paper.untrained import reached
+from bygones.paper.untrained import Reached, reached
 from bygones.report.paper.collapse_figure import draw
 from bygones.report.style import save
 
@@ -27,6 +28,8 @@ IMAGES = CHECKOUT / "docs" / "images"
 LONG = 10_000
 """The horizon at which the cells are compared: the longest of the paper."""
 RECALL, HALF_LIFE_69 = 1.0, 0.99
+UNFAIR = 0.3
+"""A Gini coefficient above this is counted as unfair in the answer."""
 
 _MARK = "<!-- {}: written by benchmarks/collapse_note.py -->"
 _END = "<!-- end -->"
@@ -51,33 +54,59 @@ def cell(network: str, welfare: str, gamma: float, weight: float) -> Cell:
 
 
 def answer() -> str:
-    """The answer in five sentences or so."""
-    asked_nash, asked_egalitarian = (cell(_UNSCALED, of, RECALL, 0.9).asked.gini for of in ("nash", "egalitarian"))
-    lots = reached(LOTS, Settings(horizon=LONG), [LONG])[LONG].gini
-    slow = cell(_UNSCALED, "nash", 0.999, 0.9).median("gini")
-    fast = cell(_UNSCALED, "egalitarian", 0.9, 0.9).median("gini")
-    return "\n".join(
-        [
-            f"1. **With the paper's reward, perfect recall is unfair.** Nine tenths of it are for welfare (λ = 0.9), "
-            f"and one tenth is the sum of utilities. In episodes of 10,000 steps, the median Gini "
-            f"coefficient (0 is equality) is {_ginis(_UNSCALED, RECALL, 0.9)}. Drawing lots has {lots:.2f}.",
-            f"2. **Under Nash welfare, the reward itself asks for inequality.** The slope of Nash welfare falls as "
-            f"totals grow, until utility is worth more than fairness. A rule that follows the reward, without any "
-            f"learning, ends at a Gini coefficient of {asked_nash:.2f}. Under egalitarian welfare it ends at "
-            f"{asked_egalitarian:.2f}, so there the network did not learn what it was asked for.",
-            f"3. **With welfare alone (λ = 1), perfect recall does no better than drawing lots.** The Gini "
-            f"coefficient is {_ginis(_UNSCALED, RECALL, 1.0)}. If drawing lots is 0% and the optimum 100%, these "
-            f"policies are at {_shares(_UNSCALED, RECALL, 1.0)}. Policies with a half-life of 69 steps (γ = 0.99) are "
-            f"at {_shares(_UNSCALED, HALF_LIFE_69, 1.0)}.",
-            f"4. **Large numbers keep the paper's network from learning.** With totals divided by the largest that "
-            f"they can become, the same network is at {_shares(_SCALED, RECALL, 1.0)}. A network that treats all "
-            f"agents alike is at {_shares(_SYMMETRIC, RECALL, 1.0)}, with the unscaled totals.",
-            f"5. **The paper's advice stands, its reason only in part.** Totals that grow without bound need not make "
-            f"a learner unfair, nor keep it from learning. A half-life of 69 steps avoids both failures in nearly "
-            f"every setting. Forgetting too slowly (γ = 0.999: Gini {slow:.2f} under Nash welfare at λ = 0.9) or too "
-            f"fast (γ = 0.9: {fast:.2f} under egalitarian welfare) does not.",
-        ]
+    """The answer in five sentences."""
+    asked, lots = cell(_UNSCALED, "nash", RECALL, 0.9).asked.gini, _lots(LONG).gini
+    nash, egalitarian = (_range(_scaled(welfare, 0.9), "gini") for welfare in ("nash", "egalitarian"))
+    learned_nash, learned_egalitarian = (_range(_scaled(of, 1.0), "learned", ".0%") for of in ("nash", "egalitarian"))
+    alone = [one for scale in SCALES for one in cells(_seen(scale, gamma=RECALL, weight=1.0))]
+    half_life_69 = [one for scale in SCALES for one in cells(_seen(scale, gamma=HALF_LIFE_69, weight=WEIGHTS))]
+    assert (len(alone), len(half_life_69)) == (12, 48)
+    others = [one for welfare in WELFARES for weight in (0.9, 1.0) for one in _tuned(welfare, HALF_LIFE_69, weight)]
+    unfair = sum(one.median("gini") > UNFAIR for one in others)
+    sentences = (
+        f"With the paper's reward (λ = 0.9) and unscaled totals, perfect recall ends with a Gini coefficient of "
+        f"{_ginis(_UNSCALED, RECALL, 0.9)}, which is unfair, since drawing lots has {lots:.2f}.",
+        f"With the totals scaled in any of five other ways, perfect recall becomes fair under egalitarian welfare "
+        f"({egalitarian}) but stays unfair under Nash welfare ({nash}), where a formula that follows the reward, "
+        f"without learning, already has {asked:.2f}.",
+        f"With welfare alone as the reward (λ = 1), the Gini coefficient of perfect recall is at most "
+        f"{max(one.median('gini') for one in alone):.2f} under every scale, but with unscaled totals the paper's "
+        f"network is no better than drawing lots, at {_shares(_UNSCALED, RECALL, 1.0)} of the way from there to the "
+        f"optimum.",
+        f"With λ = 1 and scaled totals the same network goes {learned_nash} (Nash) and {learned_egalitarian} "
+        f"(egalitarian) of the way from drawing lots to the optimum, and a network that treats all agents alike goes "
+        f"{_shares(_SYMMETRIC, RECALL, 1.0)} with unscaled totals, so perfect recall can be learned.",
+        f"With a half-life of 69 steps (γ = 0.99), the paper's network has a Gini coefficient of at most "
+        f"{max(one.median('gini') for one in half_life_69):.2f} and goes {_range(half_life_69, 'learned', '.0%')} of "
+        f"the way from drawing lots to the optimum under every λ, scale and welfare, but {unfair} of {len(others)} "
+        f"cells with varied settings of PPO and unscaled totals are above {UNFAIR:g}.",
     )
+    return "\n".join(f"{number}. {sentence}" for number, sentence in enumerate(sentences, 1))
+
+
+def _lots(horizon: int) -> Reached:
+    return reached(LOTS, Settings(horizon=horizon), [horizon])[horizon]
+
+
+def _seen(scale: str, **settings: object) -> Results:
+    """The runs of additive memories at the longest horizon under an observation scale, by the paper's protocol."""
+    return runs().where(
+        **{**PROTOCOL, "aggregation": "additive", "horizon": LONG, "observation_scale": scale, **settings}
+    )
+
+
+def _scaled(welfare: str, weight: float) -> list[Cell]:
+    """Perfect recall under every scale but the first, with which the memory is unscaled."""
+    _, *scaled = SCALES
+    return [one for scale in scaled for one in cells(_seen(scale, welfare=welfare, gamma=RECALL, weight=weight))]
+
+
+def _tuned(welfare: str, gamma: float, weight: float) -> list[Cell]:
+    """The eighteen settings of the learner, with the unscaled memory."""
+    varied = {name: (*values,) for name, values in WIDE.items()}
+    some = list(cells(_seen("none", **varied, welfare=welfare, gamma=gamma, weight=weight)))
+    assert len(some) == 18
+    return some
 
 
 def _ginis(network: str, gamma: float, weight: float) -> str:
@@ -148,8 +177,7 @@ def scales() -> str:
     for gamma in (RECALL, HALF_LIFE_69):
         for scale, in_words in SCALES.items():
             for welfare in WELFARES:
-                protocol = {**PROTOCOL, "aggregation": "additive", "horizon": LONG, "observation_scale": scale}
-                row = cells(runs().where(**protocol, welfare=welfare, gamma=gamma, weight=(0.9, 1.0)))
+                row = cells(_seen(scale, welfare=welfare, gamma=gamma, weight=(0.9, 1.0)))
                 ends = sorted(row, key=lambda one: one.run.weight)
                 lines.append(f"| {memory_label(gamma)} | {in_words} | {welfare} | {' | '.join(map(_measures, ends))} |")
     return "\n".join(lines)
@@ -158,14 +186,10 @@ def scales() -> str:
 def learner() -> str:
     """The range of the medians over eighteen settings of the learner."""
     lines = ["| memory | welfare | λ | Gini | learned |", "|---|---|---|---|---|"]
-    names = ("learning_rate", "entropy_weight", "discount")
-    varied = {name: (*WIDE[name],) for name in names}
     for gamma in (RECALL, HALF_LIFE_69):
         for welfare in ("nash", "egalitarian"):
             for weight in (0.9, 1.0):
-                protocol = {**PROTOCOL, **varied, "aggregation": "additive", "observation_scale": "none"}
-                some = list(cells(runs().where(**protocol, horizon=LONG, welfare=welfare, gamma=gamma, weight=weight)))
-                assert len(some) == 18
+                some = _tuned(welfare, gamma, weight)
                 cells_of = [_range(some, "gini"), _range(some, "learned")]
                 lines.append(f"| {memory_label(gamma)} | {welfare} | {weight:g} | {' | '.join(cells_of)} |")
     return "\n".join(lines)
@@ -180,9 +204,8 @@ def parts_of_the_symmetric_network() -> str:
     lines = ["| what the symmetric network sees | welfare | Gini | learned |", "|---|---|---|---|"]
     for features, in_words in (("logarithmic", "the memory and its logarithms"), ("plain", "the memory only")):
         for welfare in ("nash", "egalitarian"):
-            protocol = {**PROTOCOL, "aggregation": "additive", "observation_scale": "none", "policy": "symmetric"}
-            wanted = {**protocol, "agent_features": features}
-            (only,) = cells(runs().where(**wanted, horizon=LONG, welfare=welfare, gamma=RECALL, weight=0.9))
+            network = {"policy": "symmetric", "agent_features": features}
+            (only,) = cells(_seen("none", **network, welfare=welfare, gamma=RECALL, weight=0.9))
             lines.append(f"| {in_words} | {welfare} | {_measures(only)} |")
     return "\n".join(lines)
 
@@ -192,7 +215,7 @@ def averages() -> str:
     lines = ["| welfare | λ | sees d | what the network sees | Gini | learned |", "|---|---|---|---|---|---|"]
     for welfare, paper_weight in (("nash", 0.9), ("egalitarian", 0.999)):
         for weight, sees in ((paper_weight, False), (paper_weight, True), (1.0, False)):
-            for scale in ("fixed", "expected"):
+            for scale in ("none", "fixed", "expected"):
                 protocol = {**PROTOCOL, "aggregation": "averaged", "observation_scale": scale, "gamma": RECALL}
                 wanted = {**protocol, "observe_denominator": sees, "horizon": LONG}
                 (only,) = cells(runs().where(**wanted, welfare=welfare, weight=weight))
@@ -202,15 +225,29 @@ def averages() -> str:
 
 
 def worst() -> str:
-    """The least fair cell of perfect recall with welfare alone, at each horizon."""
-    lines = ["| T | additive: Gini | of | averaged: Gini | of |", "|---|---|---|---|---|"]
+    """The least fair cell of perfect recall with welfare alone, at each horizon, and drawing lots."""
+    lines = ["| T | additive: Gini | of | averaged: Gini | of | drawing lots |", "|---|---|---|---|---|---|"]
     for horizon in (100, 500, 1000, 5000, LONG):
         row = [f"{horizon:,}"]
         for aggregation in ("additive", "averaged"):
             wanted = {**PROTOCOL, "aggregation": aggregation, "horizon": horizon, "gamma": RECALL, "weight": 1.0}
             unfair = max(cells(runs().where(**wanted)), key=lambda one: one.median("gini"))
             row += [f"{unfair.median('gini'):.2f}", f"{unfair.run.welfare}, {SCALES[unfair.run.observation_scale]}"]
-        lines.append(f"| {' | '.join(row)} |")
+        lines.append(f"| {' | '.join([*row, f'{_lots(horizon).gini:.2f}'])} |")
+    return "\n".join(lines)
+
+
+def bounded() -> str:
+    """Cells with and without a bounded state that a claim about unboundedness is judged by."""
+    lines = ["| welfare | network | memory | state | Gini | learned |", "|---|---|---|---|---|---|"]
+    for welfare, network, gamma in (
+        ("egalitarian", _UNSCALED, RECALL), ("egalitarian", _UNSCALED, 0.999), ("egalitarian", _SCALED, RECALL),
+        ("egalitarian", _SYMMETRIC, RECALL), ("egalitarian", _UNSCALED, 0.9), ("nash", _UNSCALED, RECALL),
+        ("nash", _UNSCALED, 0.999),
+    ):  # fmt: skip
+        state = "unbounded" if gamma == RECALL and network != _SCALED else "bounded"
+        measures = _measures(cell(network, welfare, gamma, 0.9))
+        lines.append(f"| {welfare} | {network} | {memory_label(gamma)} | {state} | {measures} |")
     return "\n".join(lines)
 
 
@@ -219,15 +256,15 @@ def constants() -> str:
     lines = ["| welfare | drawing lots | optimum |", "|---|---|---|"]
     for welfare in ("nash", "egalitarian"):
         run = Settings(welfare=welfare, horizon=LONG)
-        lots, best = _welfare_at(run, 0.0), _welfare_at(run, 1.0)
-        lines.append(f"| {welfare} | {lots:.2f} | {best:.2f} |")
+        lots = reached(LOTS, run, [LONG])[LONG].welfare
+        lines.append(f"| {welfare} | {lots:.4f} | {for_settings(run).bound:.4f} |")
     return "\n".join(lines)
 
 
 PARTS = {
     "answer": answer, "nash": lambda: table("nash"), "egalitarian": lambda: table("egalitarian"), "formula": formula,
     "horizons": horizons, "scales": scales, "learner": learner, "symmetric": parts_of_the_symmetric_network,
-    "averages": averages, "worst": worst, "constants": constants,
+    "averages": averages, "worst": worst, "bounded": bounded, "constants": constants,
 }  # fmt: skip
 """The parts of the page that are written from the runs, by their marks."""
 
@@ -246,24 +283,16 @@ def rewritten(page: str) -> str:
 def _measures(one: Cell | None) -> str:
     if one is None:
         return "– | –"
-    return f"{one.median('gini'):.2f} | {one.median('learned'):.2f}"
+    return f"{one.median('gini'):.2f} | {one.median('learned'):z.2f}"
 
 
 def _measures_together(one: Cell) -> str:
-    return f"{one.median('gini'):.2f}, {one.median('learned'):.2f}"
+    return f"{one.median('gini'):.2f}, {one.median('learned'):z.2f}"
 
 
-def _range(some: Iterable[Cell], measure: str) -> str:
+def _range(some: Iterable[Cell], measure: str, form: str = "z.2f") -> str:
     medians: Sequence[float] = [one.median(measure) for one in some]
-    return f"{min(medians):.2f} to {max(medians):.2f}"
-
-
-def _welfare_at(run: Settings, at: float) -> float:
-    """The welfare of which `learned` is this value."""
-    from scipy.optimize import brentq
-
-    top = 2.0 * run.horizon if run.welfare == "egalitarian" else 200.0
-    return float(brentq(lambda welfare: float(learned(run, welfare)) - at, 1e-6, top, xtol=1e-9))
+    return f"{min(medians):{form}} to {max(medians):{form}}"
 
 
 def draw_figures(folder: Path) -> list[Path]:

@@ -34,7 +34,7 @@ SECTIONS = {
     ),
     "Guides: learn": ("guides/environment", "guides/fair-rewards", "guides/learning", "guides/experiment"),
     "Choose": ("rules", "memories", "own-objective", "audits", "scenarios", "leaderboard"),
-    "The paper": ("why-recall-collapses", "claims", "evidence", "decisions"),
+    "The paper": ("why-recall-collapses", "claims", "evidence", "recompute", "decisions"),
     "Reference": ("reference/commands", "reference/index", "glossary"),
     "The project": ("install", "benchmarks", "extending", "contributing", "changelog"),
 }

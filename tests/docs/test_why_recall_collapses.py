@@ -6,6 +6,9 @@ import pytest
 from benchmarks import collapse_note
 from matplotlib.image import imread
 
+from bygones.learn.settings import Settings
+from bygones.paper.collapse import learned
+
 PAGE = collapse_note.DOCUMENT.read_text(encoding="utf-8")
 
 
@@ -29,20 +32,21 @@ def test_a_page_without_a_mark_is_refused():
         collapse_note.rewritten("# Why perfect recall collapses\n")
 
 
-def test_pandas_alone_gives_the_same_numbers(capsys, monkeypatch):
-    monkeypatch.chdir(collapse_note.CHECKOUT)
-    program = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1]
-    printed = re.search(r"# (\S+ \S+)$", program.strip())[1]
-    exec(program, {})
-    assert capsys.readouterr().out == f"{printed}\n"
-    cell = collapse_note.cell("paper's network, unscaled totals", "nash", 1.0, 1.0)
-    assert printed.split() == [f"{cell.median(measure):.2f}" for measure in ("gini", "learned")]
+def test_the_answer_is_five_sentences():
+    """Each on a line of its own, so that none needs another to be understood."""
+    sentences = re.findall(
+        r"^\d\. (.+)$", PAGE.partition("answer: written by")[2].partition("<!-- end")[0], re.MULTILINE
+    )
+    assert len(sentences) == 5
+    for sentence in sentences:
+        assert sentence.endswith(".")
+        assert not re.search(r"[.;:!?] ", sentence)
 
 
 def test_the_optimum_and_drawing_lots_are_the_ends_of_the_scale():
     rows = re.findall(r"^\| (nash|egalitarian) \| ([\d.]+) \| ([\d.]+) \|$", PAGE, re.MULTILINE)
     for welfare, lots, best in rows:
-        run = collapse_note.Settings(welfare=welfare, horizon=collapse_note.LONG)
-        assert collapse_note.learned(run, float(lots)) == pytest.approx(0.0, abs=0.01)
-        assert collapse_note.learned(run, float(best)) == pytest.approx(1.0, abs=0.01)
+        run = Settings(welfare=welfare, horizon=collapse_note.LONG)
+        assert learned(run, float(lots)) == pytest.approx(0.0, abs=1e-4)
+        assert learned(run, float(best)) == pytest.approx(1.0, abs=1e-4)
     assert len(rows) == 2

@@ -51,7 +51,7 @@ def test_every_claim_says_what_it_is(as_in_the_paper):
 
 
 def test_the_claims_are_the_thirteen_with_their_parts():
-    numbers = dict.fromkeys(int(name.strip("Cab")) for name in PAPER)
+    numbers = dict.fromkeys(int(name.strip("Cabcd")) for name in PAPER)
     assert list(numbers) == list(range(1, 14))
     assert [claim.name for claim in select_claims(["C4", "C7"])] == ["C4a", "C4b", "C7"]
     assert [claim.name for claim in select_claims(["C1"])] == ["C1a", "C1b"]
@@ -72,7 +72,7 @@ def test_a_judgement_is_json_with_everything_in_it(as_in_the_paper):
 
 
 RECALL_AT_500 = (1.0, "additive", 500)
-RECALL_NEVER_COLLAPSES = {"C3", "C6a", "C10a", "C11"}
+RECALL_NEVER_COLLAPSES = {"C3", "C6a", "C6c", "C10a", "C11"}
 FAIR_AFTER_A_MILLION = {"C13a", "C13b"}
 
 
@@ -83,16 +83,16 @@ FAIR_AFTER_A_MILLION = {"C13a", "C13b"}
         (lambda run: 0.05 if run.gamma == 1.0 and run.horizon >= 5000 else None,
          RECALL_NEVER_COLLAPSES, FAIR_AFTER_A_MILLION),
         (lambda run: 0.0 if run.gamma == 0 and run.horizon == 100 and run.aggregation == "averaged" else None,
-         {"C1a"}, set()),
-        (lambda run: 0.3 if (run.gamma, run.aggregation, run.horizon) == RECALL_AT_500 else None, {"C2", "C5"}, set()),
+         {"C1a", "C10c", "C10d"}, set()),
+        (lambda run: 0.3 if (run.gamma, run.aggregation, run.horizon) == RECALL_AT_500 else None, {"C2", "C5a"}, set()),
         (lambda run: 0.44 if run.gamma == 1.0 and run.total_steps > 1_000_000 else None, {"C13a"}, set()),
         (lambda run: 0.3 if run.gamma == 0.999 and run.horizon == 10000 and run.aggregation == "additive" else None,
          {"C4b", "C6b"}, set()),
         (lambda run: 0.3 if run.gamma != 1.0 and run.horizon == 500 and run.aggregation == "additive" else None,
-         {"C4a", "C4b", "C5", "C7", "C8", "C9"}, set()),
+         {"C4a", "C4b", "C5a", "C7", "C8", "C9"}, set()),
         (lambda run: 0.04 if run.gamma == 0.9 and run.welfare == "egalitarian" else None, {"C8", "C12"}, set()),
         (lambda run: 0.3 if (run.gamma, run.aggregation, run.horizon) == (0.9, "averaged", 5000) else None,
-         {"C10b"}, set()),
+         {"C10b", "C10d"}, set()),
         (lambda run: 0.05 if (run.gamma, run.aggregation, run.weight) == (0.9, "averaged", 0.9) else None,
          {"C12"}, set()),
     ],

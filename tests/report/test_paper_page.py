@@ -86,7 +86,7 @@ def test_own_runs_stand_beside_the_evidence(both):
     shown = text(both)
     assert "your runs, egalitarian welfare 0." in shown
     assert "evidence, Nash welfare, means where the memory is scaled otherwise 0." in shown
-    assert "Your own runs are enough for 0 of the 18 verdicts." in shown
+    assert "Your own runs are enough for 0 of the 22 verdicts." in shown
     assert "02:00" not in shown
     assert "finished 2027-01-02 03:04 UTC" in shown
 
@@ -94,7 +94,7 @@ def test_own_runs_stand_beside_the_evidence(both):
 def test_own_runs_alone_make_a_page(alone):
     shown = text(alone)
     assert "This page shows the results of 30 training runs." in shown
-    assert "The paper makes 13 claims with 18 verdicts: 18 are open somewhere" in shown
+    assert "The paper makes 13 claims with 22 verdicts: 22 are open somewhere" in shown
     assert "1 seed, at least 10 are needed" in shown
     assert 'data-runs="' in alone
     assert len(alone.encode()) < 5_500_000

@@ -88,7 +88,8 @@ def learned(run: Settings, welfare: float | Floats) -> Floats:
 def evaluated_runs() -> Results:
     """The runs of the grid and of this study whose policies were evaluated after training, with ten seeds a cell."""
     grid = evidence_folder()
-    runs = read(*sorted(grid.iterdir()), *sorted((grid.parent / COLLAPSE).iterdir()))
+    # The first occurrence of a run counts, and this study repeats some runs that the grid has without an evaluation.
+    runs = read(*sorted((grid.parent / COLLAPSE).iterdir()), *sorted(grid.iterdir()))
     known = runs.where(seed=SEEDS)
     return Results(known.table.filter(np.isfinite(known["sampled_gini"].astype(float))))
 

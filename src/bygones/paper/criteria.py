@@ -99,12 +99,20 @@ def c4b(cells: Cells, welfare: str) -> Ask:
                 yield fair(cells, welfare, "additive", gamma, horizon)
 
 
-def c5(cells: Cells, welfare: str) -> Ask:
+def c5a(cells: Cells, welfare: str) -> Ask:
     """γ = 0.999 and perfect recall are equivalent up to T = 1000."""
     for horizon in UP_TO_WINDOW:
         long, recall = (cells.seeds("gini", welfare, "additive", gamma, horizon) for gamma in (0.999, RECALL))
         what = f"Gini of γ = 0.999 less that of perfect recall, {_where(welfare, 'additive', horizon)}"
         yield difference_within(what, long, recall, -MARGIN, MARGIN, EQUIVALENCE_LEVEL)
+
+
+def c5b(cells: Cells, welfare: str) -> Ask:
+    """γ = 0.99 and perfect recall are equivalent at T = 100, the effective window of γ = 0.99."""
+    for aggregation in AGGREGATIONS:
+        short, recall = (cells.seeds("gini", welfare, aggregation, gamma, 100) for gamma in (0.99, RECALL))
+        what = f"Gini of γ = 0.99 less that of perfect recall, {_where(welfare, aggregation, 100)}"
+        yield difference_within(what, short, recall, -MARGIN, MARGIN, EQUIVALENCE_LEVEL)
 
 
 def c6a(cells: Cells, welfare: str) -> Ask:
@@ -119,6 +127,12 @@ def c6b(cells: Cells, welfare: str) -> Ask:
     """Beyond T = 1000 γ = 0.999 is fairer than at T = 1000."""
     for horizon in LONG:
         yield _rise(cells, welfare, "additive", 0.999, horizon, (1000,), high=0.0)
+
+
+def c6c(cells: Cells, welfare: str) -> Ask:
+    """Perfect recall is less fair at T ≥ 5000 than at T ≤ 500."""
+    for horizon in LONG:
+        yield _rise(cells, welfare, "additive", RECALL, horizon, SHORT, low=MARGIN)
 
 
 def c7(cells: Cells, welfare: str) -> Ask:
@@ -150,6 +164,18 @@ def c10b(cells: Cells, welfare: str) -> Ask:
     for gamma in DISCOUNTED:
         for horizon in LONG:
             yield _rise(cells, welfare, "averaged", gamma, horizon, SHORT, high=MARGIN)
+
+
+def c10c(cells: Cells, welfare: str) -> Ask:
+    """Some averaged discounted memory is fair at every horizon."""
+    yield Some(tuple(tuple(fair(cells, welfare, "averaged", gamma, T) for T in HORIZONS) for gamma in DISCOUNTED))
+
+
+def c10d(cells: Cells, welfare: str) -> Ask:
+    """Every averaged discounted memory is fair at every horizon."""
+    for gamma in DISCOUNTED:
+        for horizon in HORIZONS:
+            yield fair(cells, welfare, "averaged", gamma, horizon)
 
 
 def c11(cells: Cells, welfare: str) -> Ask:

@@ -6,12 +6,12 @@ values.
 
 The criteria in this file were written after the 10,950 runs of `evidence/grid` under five observation scales had been
 seen, and before any other run: not the runs with more than ten seeds, not those under running normalisation, not those
-of the symmetric policy, and no evaluation of a finished policy. `known` lists for each claim the runs that had been
-seen and the changes. One change concerns all of them. Until then, means were judged by percentile bootstrap intervals,
-of which only 89% in place of 95% cover the mean of ten seeds, and fewer where seeds split into two groups. Now medians
-of differences within seeds are judged by exact tests. The thresholds `FAIR_SHARE`, `MARGIN`, `MYOPIC_UTILITY`,
-`LOOKS_FINE` and `GROWS` are those of before, which come from the paper's wording; *fair* had been changed from a fixed
-Gini of 0.11 to its present meaning after two runs at T = 100.
+of the symmetric policy, and no evaluation of a finished policy. C5b, C6c, C10c and C10d came after all runs. `known`
+lists for each claim the runs that had been seen and the changes. One change concerns all of them. Until then, means
+were judged by percentile bootstrap intervals, of which only 89% in place of 95% cover the mean of ten seeds, and fewer
+where seeds split into two groups. Now medians of differences within seeds are judged by exact tests. The thresholds
+`FAIR_SHARE`, `MARGIN`, `MYOPIC_UTILITY`, `LOOKS_FINE` and `GROWS` are those of before, which come from the paper's
+wording; *fair* had been changed from a fixed Gini of 0.11 to its present meaning after two runs at T = 100.
 """
 
 from __future__ import annotations
@@ -44,6 +44,14 @@ _REGARDLESS = Quote(
     "extended horizon.",
     RESULTS,
 )
+
+_CONSISTENTLY = Quote(
+    "In contrast, the Past-Discounted agents using the averaged update demonstrate robust and scalable performance. "
+    "[…] these agents consistently learn fair policies across all tested horizons.",
+    AVERAGED,
+)
+
+_LATE = "The claim was added, with its criterion, after all runs had been seen."
 
 _CRITICAL = Quote(
     "Diving deeper into the Past-Discounted results reveals how the choice of the discount factor, γ_p, is critical "
@@ -140,7 +148,7 @@ PAPER_CLAIMS = (
         asks=criteria.c4b,
     ),
     Claim(
-        name="C5",
+        name="C5a",
         text="γ = 0.999 follows perfect recall up to T = 1000.",
         quotes=(
             Quote(
@@ -153,7 +161,23 @@ PAPER_CLAIMS = (
         "(two one-sided tests, each at 5%).",
         known="The criterion is unchanged; before, a 95% interval had to lie within the margin, which ten seeds could "
         "hardly show. Now it is a test of equivalence (TOST, 90% interval). Seen: undecided at all five scales.",
-        asks=criteria.c5,
+        asks=criteria.c5a,
+        level=EQUIVALENCE_LEVEL,
+    ),
+    Claim(
+        name="C5b",
+        text="γ = 0.99 is close to perfect recall at T = 100.",
+        quotes=(
+            Quote(
+                "We expect each method to be close to perfect recall for horizons of similar or smaller scale to the "
+                "effective time window of the selected γ_p.",
+                CURVES,
+            ),
+        ),
+        criterion="Both aggregations, T = 100, the effective window of γ = 0.99: its Gini differs from that of perfect "
+        "recall by less than `MARGIN` in either direction (two one-sided tests, each at 5%).",
+        known=_LATE,
+        asks=criteria.c5b,
         level=EQUIVALENCE_LEVEL,
     ),
     Claim(
@@ -175,6 +199,24 @@ PAPER_CLAIMS = (
         known="The criterion is unchanged; before, it was part of C6. Seen: by means Nash γ = 0.999 gets worse at four "
         "scales and egalitarian γ = 0.999 improves at four.",
         asks=criteria.c6b,
+    ),
+    Claim(
+        name="C6c",
+        text="Perfect recall degrades as the horizon is increased.",
+        quotes=(
+            Quote(
+                "Perfect Recall sees a degradation in performance as horizon is increased.", "Figures 2 and 3, captions"
+            ),
+            Quote(
+                "As the horizon is increased, the perfect recall method starts exhibiting worse performance in terms "
+                "of fairness.",
+                CURVES,
+            ),
+        ),
+        criterion="Additive, T = 5000 and 10000: perfect recall's Gini is above its mean over T = 100 and 500 by more "
+        "than `MARGIN`.",
+        known=_LATE,
+        asks=criteria.c6c,
     ),
     Claim(
         name="C7",
@@ -249,11 +291,7 @@ PAPER_CLAIMS = (
         name="C10b",
         text="Averaged utilities: past-discounted agents stay stable.",
         quotes=(
-            Quote(
-                "In contrast, the Past-Discounted agents using the averaged update demonstrate robust and scalable "
-                "performance. […] these agents consistently learn fair policies across all tested horizons.",
-                AVERAGED,
-            ),
+            _CONSISTENTLY,
             Quote(
                 "Perfect Recall's performance degrades significantly with longer horizons, while Past-Discounted "
                 "methods maintain stable fairness scores.",
@@ -265,6 +303,24 @@ PAPER_CLAIMS = (
         known="Before, the comparison was with T = 1000 and part of C10; it changed together with C10a. Seen: by means "
         "egalitarian γ = 0.999 rises by 0.17 or more at every scale.",
         asks=criteria.c10b,
+    ),
+    Claim(
+        name="C10c",
+        text="Averaged utilities: some past-discounted agent stays fair at every horizon.",
+        quotes=(_CONSISTENTLY,),
+        criterion="Averaged: at least one of γ = 0.9, 0.99 and 0.999 has a Gini below `FAIR_SHARE` of the myopic "
+        "agent's at every horizon.",
+        known=_LATE,
+        asks=criteria.c10c,
+    ),
+    Claim(
+        name="C10d",
+        text="Averaged utilities: every past-discounted agent stays fair at every horizon.",
+        quotes=(_CONSISTENTLY,),
+        criterion="Averaged, every horizon: γ = 0.9, 0.99 and 0.999 each have a Gini below `FAIR_SHARE` of the myopic "
+        "agent's.",
+        known=_LATE,
+        asks=criteria.c10d,
     ),
     Claim(
         name="C11",
