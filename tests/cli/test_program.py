@@ -10,6 +10,7 @@ import bygones
 from bygones import decay
 from bygones.cli import program
 from bygones.paper import examples
+from bygones.paper.tables import TABLE_1_GAMMAS
 
 
 def run(capsys, *arguments):
@@ -150,7 +151,7 @@ def test_stability_reads_a_matrix(capsys, tmp_path):
     assert json.loads(run(capsys, "stability", str(path), "--allow-negative", "--json").out)["accepted"] is True
 
 
-def test_figure_1_and_table_1(capsys, tmp_path):
+def test_figure_1_and_the_tables(capsys, tmp_path):
     captured = run(capsys, "figure", "1", "--out", str(tmp_path))
     assert "figure-1.png" in captured.out
     assert "10/10" in captured.err
@@ -158,8 +159,11 @@ def test_figure_1_and_table_1(capsys, tmp_path):
     assert "13.51" in run(capsys, "table", "1", "--out", str(tmp_path)).out
     with (tmp_path / "table-1.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert [float(row["gamma"]) for row in rows] == list(examples.TABLE_1_GAMMAS)
+    assert [float(row["gamma"]) for row in rows] == list(TABLE_1_GAMMAS)
     assert json.loads(run(capsys, "table", "1", "--out", str(tmp_path), "--json").out)[1]["gamma"] == 0.9
+    assert "0.9 (0.999 for averaged egalitarian)" in run(capsys, "table", "2", "--out", str(tmp_path)).out
+    with (tmp_path / "table-2.csv").open() as file:
+        assert [row["trained"] for row in csv.DictReader(file) if row["setting"] == "learning_rate"] == ["0.0003"]
 
 
 def test_bad_input_is_one_sentence_and_exit_code_2(capsys, tmp_path):

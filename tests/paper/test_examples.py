@@ -5,7 +5,7 @@ import pytest
 
 from bygones.memory import Discounted, Instantaneous, PerfectRecall
 from bygones.paper import examples
-from bygones.paper.examples import EXAMPLE_1, EXAMPLE_2, Example, figure_1, run, table_1
+from bygones.paper.examples import EXAMPLE_1, EXAMPLE_2, Example, figure_1, run
 
 
 def test_example_1_instantaneous_gives_alice_every_donut():
@@ -97,11 +97,6 @@ def test_figure_1_has_every_memory_in_both_examples():
     assert all(list(h) == list(examples.FIGURE_1_MEMORIES) for h in histories.values())
     assert len(calls) == 10
     assert [m.gamma for m in examples.FIGURE_1_MEMORIES.values()] == [0.0, 0.9, 0.95, 0.99, 1.0]
-
-
-def test_table_1():
-    rows = [(r.gamma, round(r.half_life, 2), round(r.window, 1)) for r in table_1()]
-    assert rows == [(0.8, 3.11, 5.0), (0.9, 6.58, 10.0), (0.95, 13.51, 20.0), (0.97, 22.76, 33.3), (0.99, 68.97, 100.0)]
 
 
 def test_history_as_plain_data():

@@ -12,11 +12,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from bygones import decay, welfare
+from bygones import welfare
 from bygones._arrays import Floats, Ints, check_count
 from bygones._text import counted
 from bygones.allocation.ties import best_of
@@ -59,9 +58,6 @@ FIGURE_1_MEMORIES: dict[str, Memory] = {
     "perfect recall (half-life inf)": PerfectRecall(),
 }
 """The memories compared in Figure 1, by their labels; half-lives are in steps."""
-
-TABLE_1_GAMMAS = (0.80, 0.90, 0.95, 0.97, 0.99)
-"""The discount factors in Table 1."""
 
 
 @dataclass(frozen=True)
@@ -141,14 +137,6 @@ class ExampleComparison(Answer):
         return Document(f"{title}, {self.welfare} welfare", [Table("", columns, rows, note=note)], "Example")
 
 
-class Table1Row(NamedTuple):
-    """One row of Table 1: the half-life and the effective window of a discount factor."""
-
-    gamma: float
-    half_life: float
-    window: float
-
-
 def run(
     example: Example,
     memory: Memory,
@@ -197,11 +185,6 @@ def figure_1(steps: int = 50, done: Callable[[], object] = lambda: None) -> dict
         histories[name][label] = run(example, memory, steps=steps)
         done()
     return histories
-
-
-def table_1(gammas: tuple[float, ...] = TABLE_1_GAMMAS) -> list[Table1Row]:
-    """Table 1: half-life and effective window for selected discount factors."""
-    return [Table1Row(g, float(decay.half_life(gamma=g)), float(decay.window(gamma=g))) for g in gammas]
 
 
 def _allocations(n_items: int, present: Ints, bundles: bool) -> Ints:

@@ -1,4 +1,4 @@
-"""`bygones figure` and `bygones table`: draw the paper's figures and compute its table."""
+"""`bygones figure` and `bygones table`: draw the paper's figures and compute its tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from bygones._files import replacing_text
 from bygones.cli.arguments import Json, Out, optional
 from bygones.cli.console import print_document, print_json, print_paths, progress
 from bygones.cli.research.results_commands import draw, setting
-from bygones.document.document import Document, Table
 
 
 def figure(
@@ -57,25 +56,27 @@ def _draw_figure_1(out: Path) -> None:
 
 
 def table(
-    name: Annotated[Positional[Literal["1"]], arg(metavar="TABLE", help="Table to compute: 1.")],
+    name: Annotated[Positional[Literal["1", "2"]], arg(metavar="TABLE", help="Table to compute: 1 or 2.")],
     out: Out = Path("out"),
     json: Json = False,
 ) -> None:
     """Compute a table of the paper, print it and write it as CSV.
 
-    For example:
-        bygones table 1
-    """
-    from bygones.paper import examples as s
+    Table 1 has half-lives and effective windows. Table 2 has the settings of the experiments, as the paper gives them
+    and as bygones trains them.
 
-    rows = s.table_1()
+    Example: bygones table 1
+
+    Example: bygones table 2
+    """
+    from bygones.paper import tables
+
+    computed = tables.table_1() if name == "1" else tables.table_2()
     path = out / f"table-{name}.csv"
     with replacing_text(path) as file:
-        csv.writer(file).writerows([s.Table1Row._fields, *rows])
+        csv.writer(file).writerows([computed.rows[0]._fields, *computed.rows])
     if json:
-        print_json([row._asdict() for row in rows])
+        print_json([row._asdict() for row in computed.rows])
         return
-    columns = ["γ", "half-life (steps)", "effective window (steps)"]
-    cells = [[f"{row.gamma:.2f}", f"{row.half_life:.2f}", f"{row.window:.1f}"] for row in rows]
-    print_document(Document("Table 1: half-life and effective window", [Table("", columns, cells)]))
+    print_document(computed.document())
     print_paths([path])
