@@ -47,7 +47,7 @@ class PaperTable(Answer):
     Attributes:
         title: its number and its subject.
         rows: its rows, as numbers and words.
-        shown: the same, with headings, as it is printed.
+        shown: the printed table, with headings.
     """
 
     title: str
