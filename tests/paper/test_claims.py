@@ -1,13 +1,16 @@
 import json
+import re
 import types
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from bygones.document import terminal
 from bygones.paper import criteria
 from bygones.paper.cells import MIN_SEEDS, PerSeed
 from bygones.paper.claims import CLAIMS, add, judge, select_claims
+from bygones.paper.collapse import learned
 from bygones.paper.judging import CANNOT_TELL, DOES_NOT_ARISE, FAILS, HOLDS, Claim, combined, departure
 from bygones.paper.results import Results
 from support import synthetic_results
@@ -37,6 +40,18 @@ def altered(results, change):
 
 def test_results_as_the_paper_says_make_every_claim_hold(as_in_the_paper):
     assert words(as_in_the_paper) == dict.fromkeys(PAPER, HOLDS)
+
+
+def test_a_judgement_shows_whether_its_cells_are_fair_and_whether_they_learned(as_in_the_paper):
+    (judged,) = judge(as_in_the_paper, ["C3"])
+    under = judged.by_scale["window"]
+    for runs, cell in zip(under.cells, judged.to_dict()["scales"]["window"]["cells"], strict=True):
+        assert cell["n_seeds"] == len(runs) == 12
+        assert cell["gini"] == np.median(runs["final_gini"])
+        assert cell["learned"] == np.median(learned(runs.settings()[0], runs["final_welfare"]))
+    text = terminal.text(judged.document())
+    assert "Is it fair, did it learn?" in text
+    assert len(re.findall("^ (?:egalitarian|nash) +(?:myopic|perfect recall) ", text, re.MULTILINE)) == 4
 
 
 def test_every_claim_says_what_it_is(as_in_the_paper):

@@ -167,7 +167,7 @@ def test_what_the_note_says_is_open(judgements):
     }
     assert few == {"C5b", "C10d"}
     assert says(
-        "Every cell in which a claim is open has a hundred seeds, except those of C5b and C10d, which have ten."
+        "Every cell in which a claim is open has a hundred seeds, except for C5b and C10d with ten."
     )
     nash = by_name["C4b"].by_scale["relative"].by_welfare["nash"].comparisons
     fair = [round(100 * made.as_claimed) for made in nash if made.what[-8:] == "T = 1000" and "0.9 " not in made.what]

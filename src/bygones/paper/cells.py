@@ -69,6 +69,8 @@ class Cells:
     scale: str = "none"
     alike: Results | None = None
     """Runs of other observation scales that observe the same, so the scale makes no difference."""
+    used: dict[tuple[object, ...], Results] = field(default_factory=dict, repr=False, compare=False)
+    """The cells that were looked at, in order."""
     _known: dict[tuple[object, ...], Results] = field(default_factory=dict, repr=False, compare=False)
     """Cells that were asked for before; claims ask for the same ones again and again."""
 
@@ -96,6 +98,7 @@ class Cells:
         if key not in self._known:
             self._known[key] = self._look_up(asked)
         check_enough(len(self._known[key]), where)
+        self.used[key] = self._known[key]
         return self._known[key]
 
     def _look_up(self, asked: Mapping[str, object]) -> Results:

@@ -9,11 +9,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
+from typing import NamedTuple
+
+import numpy as np
 
 from bygones._arrays import Json
 from bygones._text import counted, listed
 from bygones.document.document import Answer, Block, Column, Command, Document, Section, Table
+from bygones.learn.settings import Settings
 from bygones.paper.cells import MIN_SEEDS
+from bygones.paper.collapse import learned
 from bygones.paper.grid import WELFARE_NAMES
 from bygones.paper.judging import (
     CANNOT_TELL,
@@ -27,7 +32,7 @@ from bygones.paper.judging import (
     ScaleVerdict,
     combined,
 )
-from bygones.paper.results import setting_text
+from bygones.paper.results import HEADINGS, Results, setting_cell, setting_text
 
 TEST = (
     "For each seed the quantity is computed from that seed's runs. Its median over seeds is judged by exact sign tests "
@@ -52,6 +57,11 @@ PREDICATES = {
 """The predicate of one claim with a verdict, and of several."""
 
 BOTH = "Egalitarian and Nash welfare; one verdict if they agree."
+
+BOTH_MEASURES = "Medians at the end of training. Learned: 0 is as good as drawing lots, 1 is the optimum."
+
+CELL = ("welfare", "aggregation", "gamma", "horizon", "weight", "total_steps", "policy", "fixed_scale")
+"""The settings in which the cells of a claim may differ."""
 
 OUTCOMES = {True: "as claimed", False: "not as claimed", None: "cannot tell"}
 """The outcomes of a comparison in words."""
@@ -147,6 +157,7 @@ class Judgement(Answer):
             "scales": {
                 scale: {
                     "word": under.word,
+                    "cells": [cell.to_dict() for cell in map(_fair_and_learned, under.cells)],
                     "welfares": {
                         welfare: {
                             "word": verdict.word,
@@ -176,7 +187,12 @@ class Judgement(Answer):
             Column("p (true)", 2),
             Column("mean", 1),
         ]
-        return Section(title, [Table("", columns, [_row(comparison) for comparison in verdict.comparisons])])
+        comparisons = Table("", columns, [_row(comparison) for comparison in verdict.comparisons])
+        cells = [_fair_and_learned(runs) for runs in verdict.cells]
+        differ = [name for name in CELL if len({getattr(cell.run, name) for cell in cells}) > 1]
+        headings = [*(HEADINGS.get(name, name) for name in differ), "seeds", "Gini", "learned"]
+        rows = [[*(setting_cell(name, getattr(cell.run, name)) for name in differ), *cell[1:]] for cell in cells]
+        return Section(title, [comparisons, Table("Is it fair, did it learn?", headings, rows, note=BOTH_MEASURES)])
 
 
 class Judgements(list[Judgement], Answer):
@@ -263,6 +279,25 @@ def with_values(claim: Claim) -> str:
         return " to ".join(f"{end:g}" for end in (constant if isinstance(constant, tuple) else (constant,)))
 
     return re.sub(r"`([A-Z_]+)`", value, textwrap.dedent(claim.criterion))
+
+
+class _FairAndLearned(NamedTuple):
+    """Both measures of a cell, as medians over its seeds, and the settings of its first run."""
+
+    run: Settings
+    n_seeds: int
+    gini: float
+    learned: float
+
+    def to_dict(self) -> Json:
+        """The cell as plain values, for JSON."""
+        return {name: getattr(self.run, name) for name in CELL} | dict(zip(self._fields[1:], self[1:], strict=True))
+
+
+def _fair_and_learned(runs: Results) -> _FairAndLearned:
+    run = Results(runs.table.slice(0, 1)).settings()[0]
+    gini, welfare = (runs[f"final_{metric}"].astype(float) for metric in ("gini", "welfare"))
+    return _FairAndLearned(run, len(runs), float(np.median(gini)), float(np.median(learned(run, welfare))))
 
 
 def _row(comparison: Comparison) -> list[str | float | None]:

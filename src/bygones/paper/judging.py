@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -168,9 +168,10 @@ class Verdict(NamedTuple):
 
 
 class ScaleVerdict(NamedTuple):
-    """The verdicts on a claim under one observation scale, by welfare function."""
+    """The verdicts on a claim under one observation scale, by welfare function, and the cells behind them."""
 
     by_welfare: Mapping[str, Verdict]
+    cells: tuple[Results, ...] = ()
 
     @property
     def word(self) -> str:
@@ -272,6 +273,7 @@ def verdicts(claim: Claim, cells: Cells) -> ScaleVerdict:
     """The verdicts on a claim under an observation scale, by welfare function."""
     asked: dict[str, list[Asked]] = {}
     undecided: dict[str, Verdict] = {}
+    cells = replace(cells, used={})
     for welfare in claim.welfares:
         try:
             asked[welfare] = list(claim.asks(cells, welfare))
@@ -286,7 +288,7 @@ def verdicts(claim: Claim, cells: Cells) -> ScaleVerdict:
         for welfare, parts in asked.items()
     }
     by_welfare = decided | undecided
-    return ScaleVerdict({welfare: by_welfare[welfare] for welfare in claim.welfares})
+    return ScaleVerdict({welfare: by_welfare[welfare] for welfare in claim.welfares}, tuple(cells.used.values()))
 
 
 class _Decided(NamedTuple):

@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 GRID_COLUMNS = ("observation_scale", "welfare", "aggregation", "horizon", "gamma", "weight")
 """The settings that the paper's grid varies, in the order of tables."""
 
-_NAMES = {"observation_scale": "observation scale", "horizon": "T", "gamma": "memory", "weight": "λ"}
+HEADINGS = {"observation_scale": "observation scale", "horizon": "T", "gamma": "memory", "weight": "λ"}
+"""The headings of settings in tables, where these are not their names."""
 _MEANS = {
     "final_gini": "Gini", "final_welfare": "fairness", "final_utility_per_step": "utility",
     "sampled_gini": "sampled", "deterministic_gini": "greedy",
@@ -131,7 +132,7 @@ class Results(Answer):
         metrics = [self[name].astype(float) for name in shown]
         rows = [
             [
-                *(_setting_cell(name, settings[runs[0]][name]) for name in varied),
+                *(setting_cell(name, settings[runs[0]][name]) for name in varied),
                 len(runs),
                 *(float(values[runs].mean()) for values in metrics),
             ]
@@ -142,7 +143,7 @@ class Results(Answer):
         # On a narrow terminal the metrics give way before the settings, and the last settings before the first.
         ways = [len(shown) + len(varied) - j if j > 2 else 0 for j in range(len(varied))]
         columns = [
-            *(Column(_NAMES.get(name, name), way) for name, way in zip(varied, ways, strict=True)),
+            *(Column(HEADINGS.get(name, name), way) for name, way in zip(varied, ways, strict=True)),
             Column("runs"),
             *(Column(_MEANS[name], len(shown) - j if j else 0) for j, name in enumerate(shown)),
         ]
@@ -275,7 +276,7 @@ def setting_text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else (value if isinstance(value, str) else json.dumps(value))
 
 
-def _setting_cell(name: str, value: Any) -> Cell:
+def setting_cell(name: str, value: Any) -> Cell:
     """A setting in a table; weights and lists are exact, as on the command line."""
     if name == "gamma":
         return memory_label(value)
