@@ -166,9 +166,7 @@ def test_what_the_note_says_is_open(judgements):
         and any(made.outcome is None and len(made.seeds[0]) < 100 for made in verdict.comparisons)
     }
     assert few == {"C5b", "C10d"}
-    assert says(
-        "Every cell in which a claim is open has a hundred seeds, except for C5b and C10d with ten."
-    )
+    assert says("Every cell in which a claim is open has a hundred seeds, except for C5b and C10d with ten.")
     nash = by_name["C4b"].by_scale["relative"].by_welfare["nash"].comparisons
     fair = [round(100 * made.as_claimed) for made in nash if made.what[-8:] == "T = 1000" and "0.9 " not in made.what]
     assert says(f"{fair[0]} of 100 seeds with γ=0.99 are fair at T=1000 under Nash welfare, and {fair[1]} with γ=0.999")
