@@ -24,6 +24,12 @@ with tempfile.TemporaryDirectory() as folder:
 """
 
 
+def test_no_scene_brings_bygones_along_before_the_stage_is_set():
+    code = "import sys; from approval import scenes; scenes.scenes(); sys.exit('bygones' in sys.modules)"
+    environment = {"PYTHONPATH": ":".join([str(REPOSITORY / "src"), str(REPOSITORY / "tests")])}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
 def test_an_output_is_told_line_by_line_without_hashes_and_control_characters():
     output = Output(2, "a\x1bb\n\nhead " + "0af" * 21 + "1\n", "no\n", (("new.csv", "x,0.1234567890123456\n"),))
     told = entry("$ bygones x\ny", output)
