@@ -77,12 +77,13 @@ def vector(num_envs=1024):
 def functional(num_envs=1024, steps=100):
     import jax
 
-    from bygones.envs.functional import problem_of, reset, step
+    from bygones.envs.functional import arrays_of, reset, step
+    from bygones.envs.problem import problem_of
 
     def episodes(key, params):
         def one(states, key):
             draw, choose = jax.random.split(key)
-            actions = jax.random.randint(choose, (num_envs,), 0, params.served.shape[0])
+            actions = jax.random.randint(choose, (num_envs,), 0, params.actions.shape[0])
             result = jax.vmap(step, in_axes=(0, 0, 0, None))(jax.random.split(draw, num_envs), states, actions, params)
             return result.state, result.reward.sum() + result.observation.sum()
 
@@ -94,7 +95,7 @@ def functional(num_envs=1024, steps=100):
         f"\n{f'{num_envs} environments, JAX scan+vmap':<40}{'million steps/s':>17}{'at best':>9}  ({jax.devices()[0]})"
     )
     for name in ("log-Nash", "egalitarian", "averaged", "relative scale"):
-        params = problem_of(**SETTINGS[name]).params()
+        params = arrays_of(problem_of(**SETTINGS[name]))
         run(jax.random.key(0), params).block_until_ready()
         times = []
         for i in range(10):

@@ -27,6 +27,7 @@ import numpy as np
 
 from benchmarks.measure import matmul_rate, operations_per_step, paper_grid
 from bygones.learn import cache_compilations, iterations, ppo, rollouts, runs, train_batch
+from bygones.learn.programs import stacked
 
 
 def main() -> None:
@@ -84,7 +85,7 @@ def measure(settings: list[Any], variant: str, rollouts: int, split: bool, rate:
 def begun(settings: list[Any], variant: str) -> tuple[iterations.Shape, Any, Any, iterations.RunState]:
     """The program's shape, and the batch before its first rollout."""
     shape = runs.shape_of(settings[0], **choices(variant))
-    params, numbers = (runs._stack([of(run) for run in settings], True) for of in (runs.params_of, runs.numbers_of))
+    params, numbers = (stacked([of(run) for run in settings], True) for of in (runs.params_of, runs.numbers_of))
     state = runs.begin(settings, None, shape, True)
     return shape, params, numbers, state
 

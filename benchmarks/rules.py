@@ -257,10 +257,30 @@ class Reported(NamedTuple):
         return reported, state
 
 
+class Normalised(NamedTuple):
+    """Needs as multiples of the agent's own mean so far, over the steps at which it had a need."""
+
+    needs: Reported
+    n_agents: int = 10
+    bounds: Any = (np.zeros(10), np.full(10, np.inf))
+    mean: Any = np.ones(10)
+
+    def start(self, uniforms):
+        nothing = np.zeros_like(uniforms)
+        return np.concatenate([self.needs.start(uniforms), nothing, nothing], axis=-1)
+
+    def draw(self, uniforms, state, t):
+        n = self.n_agents
+        needs, inner = self.needs.draw(uniforms, state[..., : -2 * n], t)
+        total, count = state[..., -2 * n : -n] + needs, state[..., -n:] + (needs > 0)
+        own = needs * count / np.where(total > 0, total, 1.0)
+        return own, np.concatenate([inner, total, count], axis=-1)
+
+
 def _received(rule: str, gamma: float, lie: Lie, normalised: bool) -> np.ndarray:
     """The true utilities of all agents, one row per seed, where decisions rest on reports."""
     true = made_by("utilitarian", kinds.advantaged(), 2, "egalitarian", 1.0)
-    reported = kinds.normalised(Reported(lie)) if normalised else Reported(lie)
+    reported = Normalised(Reported(lie)) if normalised else Reported(lie)
     made = made_by(rule, reported, 2, "egalitarian", gamma)
     return np.array([((m.utilities > 0) * t.needs).sum(axis=0) for m, t in zip(made, true, strict=True)])
 

@@ -27,7 +27,7 @@ def main() -> None:
         n_agents, n_resources = (int(number) for number in size.split(","))
         sizes = Settings(policy="symmetric", n_agents=n_agents, n_resources=n_resources)
         learners = {"symmetric": ours(sizes, args.rollouts, native=False)}
-        if sizes.problem().is_enumerable:
+        if sizes.problem().scenario.is_enumerable:
             mlp = sizes.replace(policy="mlp")
             learners["MLP, XLA alone"] = ours(mlp, args.rollouts, native=False)
             if can_be_native():

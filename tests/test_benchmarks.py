@@ -1,9 +1,12 @@
 """Benchmarks name what is missing instead of failing, and one extra brings everything that they compare with."""
 
 import ast
+import importlib
 import subprocess
 import sys
+import types
 
+import pytest
 from benchmarks.peers import peer
 
 from support.extras import EXTRAS, ROOT
@@ -43,3 +46,23 @@ def test_a_benchmark_without_its_library_says_what_to_install():
     done = subprocess.run([sys.executable, "-c", without], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == ("this benchmark needs fairpyx, which is not installed: pip install 'bygones[benchmarks]'\n")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").glob("*.py")), ids=lambda path: path.stem)
+def test_a_benchmark_uses_names_that_exist(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    modules = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "bygones":
+            for each in node.names:
+                part = _imported(node.module, each.name)
+                if isinstance(part, types.ModuleType):
+                    modules[each.asname or each.name] = part
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+            assert hasattr(modules[node.value.id], node.attr), f"{ast.unparse(node)} does not exist"
+
+
+def _imported(module, name):
+    inside = importlib.import_module(module)
+    return getattr(inside, name) if hasattr(inside, name) else importlib.import_module(f"{module}.{name}")
