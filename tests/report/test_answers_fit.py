@@ -1,4 +1,4 @@
-"""The answers of research as documents: no name is cut on a terminal of 80 columns, and a notebook shows them too."""
+"""The answers of research as documents: no name is cut on a terminal, and a notebook shows them too."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ ANSWERS = {
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_answer_fits_and_cuts_no_name(name: str) -> None:
     document = ANSWERS[name]().document()
-    for width in (80, 200):
+    for width in (60, 80, 120, 200):
         lines = terminal.text(document, width).splitlines()
         assert not [line for line in lines if "…" in line.replace("claims … --set", "") and "“" not in line]
         # A command to copy stays on one line, however long.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import shlex
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich import box
 from rich.cells import cell_len
@@ -20,7 +20,6 @@ from bygones.document.document import (
     Bullets,
     Cell,
     Chart,
-    Column,
     Command,
     Curves,
     Document,
@@ -39,8 +38,14 @@ FOLDED = 10
 LONGEST_WORD = 30
 """A longer word may be broken where a column folds."""
 
+BROKEN = 16
+"""The least width of a column that folds where there is no room for its words."""
+
 CHOSEN = "<-"
 """Stands behind the rows that an answer is about."""
+
+GAP = 2
+"""The space behind each column of a table."""
 
 PLAIN_WIDTH = 100
 """The width of plain text, unless it is given."""
@@ -108,51 +113,44 @@ def _lines(lines: Iterable[str], console: Console) -> None:
 
 
 def _table(table: Table, console: Console) -> None:
-    """Prints a table, leaving out columns if there is no room; names are text, never markup."""
+    """Prints a table that fits, as one or as several below each other; names are text, never markup."""
     if not table.rows:
         return
     headings = table.headings
     first, last = table.shown_rows()
     indices, hidden = [*first, *last], len(table.rows) - len(first) - len(last)
-    shown_rows, all_texts = [table.rows[i] for i in indices], table.texts()
-    orders = sorted({column.gives_way for column in headings if column.gives_way})
-    cells = [
-        [_cell(cell, text) for cell, text in zip(row, all_texts[i], strict=True)]
-        for i, row in zip(indices, shown_rows, strict=True)
-    ]
-    arrow = len(CHOSEN) + 1 if table.chosen else 0
-    widths = [
-        _least_width(column, [column.name, *(row[j].plain for row in cells)]) for j, column in enumerate(headings)
-    ]
+    all_texts = table.texts()
+    cells = [[_cell(cell, text) for cell, text in zip(table.rows[i], all_texts[i], strict=True)] for i in indices]
+    texts = [[column.name, *(row[j].plain for row in cells)] for j, column in enumerate(headings)]
+    most = [max(map(cell_len, column)) for column in texts]
+    least = [min(most[j], _longest_word(texts[j])) if column.folds else most[j] for j, column in enumerate(headings)]
+    room = console.width - 1 - (len(CHOSEN) + GAP if table.chosen else 0)
     kept: list[int] = []
-    for gone in (0, *orders):
+    for gone in (0, *sorted({column.gives_way for column in headings if column.gives_way})):
         kept = [j for j, column in enumerate(headings) if not 0 < column.gives_way <= gone]
-        if sum(widths[j] + 2 for j in kept) + 1 + arrow <= console.width:
+        if sum(least[j] + GAP for j in kept) <= room:
             break
-    shown = RichTable(
-        title=Text(printable(table.title)) if table.title else None,
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-    )
-    for j in kept:
-        folds = headings[j].folds
-        shown.add_column(
-            Text(printable(headings[j].name)),
-            justify="right" if table.is_numeric(j) else "left",
-            overflow="fold" if folds else "ellipsis",
-            min_width=widths[j] if folds else None,
-            no_wrap=not folds,
+    else:  # long words break before the table does
+        least = [min(width, BROKEN) if headings[j].folds else width for j, width in enumerate(least)]
+    for number, part in enumerate(_parts(kept, least, room)):
+        shown = RichTable(
+            title=Text(printable(table.title)) if table.title and not number else None,
+            title_justify="left",
+            title_style="bold",
+            box=box.SIMPLE_HEAD,
+            padding=(0, 1, 0, 0),
         )
-    if table.chosen:
-        shown.add_column("")
-    for place, (i, row) in enumerate(zip(indices, cells, strict=True)):
-        if hidden and last and place == len(first):
-            shown.add_row(Text(f"… {hidden:,} more", style="dim"))
-        marks = [Text(CHOSEN if i in table.chosen else "")] if table.chosen else []
-        shown.add_row(*(row[j] for j in kept), *marks, style="bold" if i in table.chosen else "")
-    console.print(shown)
+        for j, width in _widths(part, least, most, room).items():
+            side = "right" if table.is_numeric(j) else "left"
+            shown.add_column(Text(printable(headings[j].name)), justify=side, overflow="fold", width=width)
+        if table.chosen:
+            shown.add_column("")
+        for place, (i, row) in enumerate(zip(indices, cells, strict=True)):
+            if hidden and last and place == len(first):
+                shown.add_row(Text(f"… {hidden:,} more", style="dim"))
+            marks = [Text(CHOSEN if i in table.chosen else "")] if table.chosen else []
+            shown.add_row(*(row[j] for j in part), *marks, style="bold" if i in table.chosen else "")
+        console.print(shown)
     if hidden and not last:
         _lines([f"and {hidden:,} more: --page and --json list them"], console)
     if table.note:
@@ -162,12 +160,38 @@ def _table(table: Table, console: Console) -> None:
         _lines(wrapped([f"A wider terminal also shows: {', '.join(lost)}."], console.width), console)
 
 
-def _least_width(column: Column, texts: Iterable[str]) -> int:
-    """The least width of a column in characters: that of its longest text, or of its longest word if it folds."""
-    if not column.folds:
-        return max(map(cell_len, texts))
+def _longest_word(texts: Iterable[str]) -> int:
+    """The least width of a column that folds, in characters."""
     longest = max(cell_len(word) for text in texts for word in (text.split() or [""]))
     return max(FOLDED, min(longest, LONGEST_WORD))
+
+
+def _parts(columns: Sequence[int], least: Sequence[int], room: int) -> list[list[int]]:
+    """The columns of the tables that a table too wide is split into; each begins with the first column."""
+    first, *others = columns
+    parts, left = [[first]], room - least[first] - GAP
+    for j in others:
+        if least[j] + GAP > left and len(parts[-1]) > 1:
+            parts.append([first])
+            left = room - least[first] - GAP
+        parts[-1].append(j)
+        left -= least[j] + GAP
+    return parts
+
+
+def _widths(columns: Sequence[int], least: Sequence[int], most: Sequence[int], room: int) -> dict[int, int]:
+    """The width of each column. Those that fold share the spare room; without any, the widest shrink."""
+    widths = {j: least[j] for j in columns}
+    spare = room - sum(widths.values()) - GAP * len(columns)
+    for rank, j in enumerate(sorted(columns, key=lambda j: most[j] - widths[j])):
+        more = min(most[j] - widths[j], max(0, spare) // (len(columns) - rank))
+        widths[j] += more
+        spare -= more
+    while spare < 0 and max(widths.values()) > 1:
+        widest = max(widths, key=lambda j: widths[j])
+        widths[widest] -= 1
+        spare += 1
+    return widths
 
 
 def _cell(cell: Cell, text: str) -> Text:
