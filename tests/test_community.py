@@ -40,4 +40,6 @@ def test_the_changelog_has_this_version_with_its_date():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"version: {bygones.__version__}\ndate-released: {date}\n" in citation
     assert "Past-Discounting is Key for Learning Markovian Fairness with Long Horizons" in citation
+    home = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert f"version = {{{bygones.__version__}}},\n  year    = {{{date[:4]}}}" in home
     assert [name in citation for name in ("Kumar", "Ashwin", "Yeoh", "William")] == [True] * 4

@@ -100,7 +100,7 @@ def table_2() -> PaperTable:
     rows = [Table2Row(part, *row) for part, group in parts.items() for row in group]
     cells = [[row.part if row.setting == parts[row.part][0][0] else "", *row[1:]] for row in rows]
     columns: list[Column | str] = ["", "setting", Column("paper", folds=True), Column("bygones", folds=True)]
-    note = "Rows are those of docs/decisions.md, with the reasons for each choice. Row 18 is about PPO."
+    note = "The rows are in docs/decisions.md, with the reasons for each choice. Row 18 is about PPO."
     return PaperTable("Table 2: settings of the experiments", rows, Table("", columns, cells, note=note))
 
 
