@@ -65,6 +65,7 @@ class Shell:
         settings = {"welfare": "egalitarian", **settings} if vector else settings
         self.problem, self.vector = problem or problem_of(scenario, **settings), vector
         self.scenario, self._params = self.problem.scenario, self.problem.params()
+        self._horizon = self.problem.horizon
         self._n_actions = self.scenario.n_actions if self.scenario.is_enumerable else None
         self._terminates = self.problem.ends == "termination"
         if vector:
@@ -80,10 +81,11 @@ class Shell:
 
     def _account(self, state: EpisodeState, judged: Outcome, present: Array | None) -> Info:
         """The entries of `info`, in new arrays."""
-        account: Info = {"utilities": np.array(state.utilities), "cumulative": np.array(state.cumulative)}
+        account: Info = {"utilities": state.utilities.copy(), "cumulative": state.cumulative.copy()}
         if not self.vector:
-            account["memory"] = np.array(judged.Z)
-            account["welfare_memory"], account["welfare_true"] = judged.welfare.copy(), judged.welfare_true.copy()
+            account["memory"] = judged.Z.copy()
+            # Of a single number, `+` makes a copy in a tenth of the time of `copy`.
+            account["welfare_memory"], account["welfare_true"] = +judged.welfare, +judged.welfare_true
         if present is not None:
             account["present"] = np.array(present)
         return account
@@ -197,13 +199,13 @@ class FairEnv(Shell, gym.Env[Observation, AnyAction]):
         return self._perceived(*self._now)
 
     def step(self, action: AnyAction) -> tuple[Observation, Any, bool, bool, Info]:
-        if self._now is None or self._noise is None or self._now[0].t >= self.problem.horizon:
+        if self._now is None or self._noise is None or self._now[0].t >= self._horizon:
             raise ResetNeeded("call reset() before step(): no episode has begun, or the last one is over")
         (before, judged), taken = self._now, self._checked(action)
         after = proceed(self._noise.row(), before, taken, self._params)
         judged = outcome(after, judged.welfare, judged.Z, self.scenario.present(before.world), self._params)
         self._now, self._world_before = (after, judged), before.world
-        (seen, info), over = self._perceived(after, judged), bool(after.t >= self.problem.horizon)
+        (seen, info), over = self._perceived(after, judged), bool(after.t >= self._horizon)
         if over:
             metrics = episode_metrics(after, self._params)
             info["episode_metrics"] = {name: float(value) for name, value in metrics.items()}

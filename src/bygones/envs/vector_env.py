@@ -216,7 +216,7 @@ class FairVectorEnv(Shell, VectorEnv[Observation, AnyAction, np.ndarray]):
         return None if present[0] is None else np.array(present)
 
     def _is_over(self, now: Playing) -> Bools:
-        return cast(Bools, now.state.t >= self.problem.horizon)
+        return cast(Bools, now.state.t >= self._horizon)
 
     def _checked(self, actions: AnyAction) -> NDArray[np.integer]:
         if self._n_actions is None or np.ndim(actions) == 2:
