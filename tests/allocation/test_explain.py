@@ -112,9 +112,7 @@ class TestHeadline:
         n = 40
         decision = allocate(ChooseK(np.ones(n), 30), FADING, FADING.init(n), "egalitarian", thing="dose")
         assert ", agent 3" in decision.explanation.headline
-        assert re.search(
-            r"agent \d+ and 20 others each get a dose: lowest recent totals of the 40", decision.reasons()[0]
-        )
+        assert re.search(r"agent \d+ and 20 others each get a dose: all 40 who asked are tied", decision.reasons()[0])
         parts = allocate(Divide(820.0, np.ones(n), np.arange(n) + 1.0), FADING, FADING.init(n), "egalitarian")
         assert "agent 9 10 of 820 and 30 others get a part: there is enough" in parts.explanation.headline
 
@@ -196,15 +194,69 @@ class TestMemory:
 class TestDraws:
     def test_a_draw_is_mentioned_only_if_there_was_one(self):
         tied = decide(ChooseK([1, 1, 1]), [1, 1, 2])
-        assert why(tied) == "lowest recent total of the three who asked, with a random draw among equals"
+        assert why(tied) == (
+            "tied with Ben for the lowest recent total of the three who asked, and picked by a random draw"
+        )
         assert tied.reasons()[-1] == "Ana and Ben were tied, so a random draw decided."
         assert "draw" not in decide(ChooseK([1, 1, 1]), [1, 1.5, 2]).explain()
         assert "draw" not in decide(ChooseK([1, 2, 1]), [1, 1, 2]).explain()  # leximin told them apart
+
+    @pytest.mark.parametrize(
+        ("problem", "remembered", "reason"),
+        [
+            (ChooseK([1, 1]), [2, 2], "both who asked are tied, so a random draw decided"),
+            (ChooseK([8, 8, 8], kind="burden"), [2, 2, 2], "all three available are tied, so a random draw decided"),
+            (ChooseK([1] * 4, 2), [0, 3, 3, 5],
+             "lowest recent totals of the four who asked, with a random draw between Ben and Cem"),
+            (ChooseK([1] * 4, 2), [2, 2, 2, 5],
+             "tied with Cem for the lowest recent totals of the four who asked, and picked by a random draw"),
+            (ChooseK([1, 4, 4]), [2, 2, 2],
+             "tied with Cem for the lowest recent total, then largest need of the three who asked, and picked by a "
+             "random draw"),
+            (ChooseK([8, 6, 6], kind="burden"), [2, 2, 2],
+             "tied with Cem for the lowest recent workload with this job, of the three available, and picked by a "
+             "random draw"),
+        ],
+    )  # fmt: skip
+    def test_no_agent_has_the_reason_of_a_draw_alone(self, problem, remembered, reason):
+        assert why(decide(problem, remembered)) == reason
+
+    @given(st.data())
+    def test_the_lowest_is_claimed_only_where_no_one_else_is_as_low(self, data):
+        kind = data.draw(st.sampled_from(["good", "burden"]))
+        few = st.integers(1, 3)
+        remembered, needs = (data.draw(st.lists(few, min_size=4, max_size=4)) for _ in range(2))
+        decision = decide(ChooseK(needs, data.draw(st.integers(1, 3)), kind=kind), remembered)
+        reason, served = why(decision), set(decision.served.tolist())
+        if "lowest recent" not in reason:
+            return
+        if "with this" in reason:
+            keys = [(total + need,) for total, need in zip(remembered, needs, strict=True)]
+        elif "then" in reason:
+            keys = [(total, -need) for total, need in zip(remembered, needs, strict=True)]
+        else:
+            keys = [(total,) for total in remembered]
+        last = max(keys[agent] for agent in served)
+        equals = {NAMES[agent] for agent in range(4) if keys[agent] == last}
+        assert all(keys[agent] >= last for agent in set(range(4)) - served)
+        assert ("draw" in reason) == (not equals <= {NAMES[agent] for agent in served})
+        if "draw" in reason:
+            assert all(name in decision.explanation.headline for name in equals)
+
+    def test_of_the_last_unit_of_a_division(self):
+        divided = decide(Divide(4, [1, 1, 1], whole=True), [2, 2, 2])
+        assert divided.reasons()[-1] == "Ana, Ben and Cem were tied, so a random draw decided who got one more."
+        assert "draw" not in decide(Divide(4, [1, 1, 1], whole=True), [2, 2, 1]).explain()
+        burden = decide(Divide(3, [1, 1, 1], whole=True, kind="burden"), [2, 2, 9])
+        assert burden.reasons()[-1] == "Ana and Ben were tied, so a random draw decided who took one more."
 
     def test_of_equal_assignments(self):
         tied = decide(Assign([[1, 1], [1, 1]]), [1, 1])
         assert why(tied) == "one of several equally good assignments, picked by a random draw"
         assert tied.reasons()[-1] == "Several choices were equally good, so a random draw decided."
+        other = decide(Assign([[1], [1]]), [1, 1])
+        (left,) = {"Ana", "Ben"} - set(other.gets)
+        assert other.why_not(left) == f"If {left} got item 0, that would be as good. A random draw decided."
 
 
 class TestDoubt:

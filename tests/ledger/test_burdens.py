@@ -64,7 +64,7 @@ def test_a_standing_shows_true_totals_whole_and_the_shares_it_compares_by(nights
     cells = {row[0]: row for row in table.texts()}
     assert (cells["ana"][1], cells["ben"][1], cells["dana"][4]) == ("28.75", "4", "0.5")
     assert nights.standing("2026-01-03").document().headline == (
-        "ben and dana are next, with the lowest recent workload per share: 4.0."
+        "ben and dana are tied for the next turn, with the lowest recent workload per share: 4.0."
     )
 
 

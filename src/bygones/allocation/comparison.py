@@ -179,7 +179,7 @@ class Comparison:
 
     def come_first(self, *keys: np.ndarray) -> bool:
         """Whether the agents who are served have the smallest keys, of which a later one decides where those before are
-        equal. An agent who is not served may be level with one who is only where a random draw decided.
+        equal. An agent who is not served may be level with one who is only if a random draw decided between them.
         """
         served, others = self.decision.served.tolist(), self.others.tolist()
         if not served or not others or np.isnan([key[self.candidates] for key in keys]).any():
@@ -189,7 +189,9 @@ class Comparison:
             return tuple(float(f"{key[agent]:.{DIGITS}e}") for key in keys)
 
         last, next_ = max(map(order, served)), min(map(order, others))
-        return last < next_ or (self.is_tie and last == next_)
+        if last != next_:
+            return last < next_
+        return self.is_tie and {agent for agent in others if order(agent) == next_} <= set(self.tied)
 
     @cached_property
     def rival(self) -> RunnerUp | None:
@@ -219,6 +221,24 @@ class Comparison:
             alike = [np.isclose(key, key[agent], rtol=SEEN, atol=0) for key in (self.recent, self.worth)]
             tied |= set(self.candidates[(alike[0] & alike[1])[self.candidates]].tolist())
         return sorted(tied)
+
+    @cached_property
+    def last_units(self) -> list[int]:
+        """The agents of a division in whole units among whom a random draw decided who has one unit more."""
+        decision, problem = self.decision, self.decision.problem
+        if not isinstance(problem, Divide) or not problem.whole or decision.prices is not None:
+            return []
+        after, step = np.asarray(decision.after, dtype=float), np.asarray(decision.per_unit(problem.rates), dtype=float)
+        # Two agents are alike if one unit moved from one to the other would swap their totals.
+        with_unit: dict[tuple[str, str], list[int]] = {}
+        without: dict[tuple[str, str], list[int]] = {}
+        for agent in self.candidates.tolist():
+            size = f"{step[agent]:.{DIGITS}e}"
+            if decision.given[agent] >= 1:
+                with_unit.setdefault((f"{after[agent]:.{DIGITS}e}", size), []).append(agent)
+            if decision.given[agent] + 1 <= problem.caps[agent]:
+                without.setdefault((f"{after[agent] + step[agent]:.{DIGITS}e}", size), []).append(agent)
+        return sorted(agent for key in with_unit.keys() & without.keys() for agent in with_unit[key] + without[key])
 
 
 DIGITS = 9

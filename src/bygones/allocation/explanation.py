@@ -214,12 +214,16 @@ class Explanation:
     @property
     def was_drawn(self) -> bool:
         """Whether a random draw decided."""
-        return self.compared.is_tie
+        return self.compared.is_tie or bool(self.compared.last_units)
 
     @property
     def _tie(self) -> list[str]:
         """The agents among whom a draw decided; or that none was needed, where readers know of its seed."""
         compared = self.compared
+        if compared.last_units:
+            names = listed([self.decision.agent_names[i] for i in compared.last_units], NAMED)
+            verb = "took" if self.decision.problem.is_burden else "got"
+            return [f"{names} were tied, so a random draw decided who {verb} one more."]
         if not compared.is_tie:
             return ["No tie, so no draw was needed."] if self.about.has_draw and compared.had_rivals else []
         if len(compared.tied) < 2:

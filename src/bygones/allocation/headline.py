@@ -7,7 +7,7 @@ totals, or the largest need × price. Where no such reason is true, the headline
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -69,8 +69,24 @@ def reason(compared: Comparison) -> str:
     text = next((text for text, keys in _reasons(compared) if compared.come_first(*keys)), None)
     if text is None:
         return aim(compared)
-    draw = ", with a random draw among equals" if compared.is_tie else ""
-    return f"{text} {of_the(len(compared.candidates), kind)}{draw}"
+    text = f"{text} {of_the(len(compared.candidates), kind)}"
+    return _drawn(compared, text) if compared.is_tie else text
+
+
+def _drawn(compared: Comparison, text: str) -> str:
+    """The reason of a decision by a random draw, which no agent has alone."""
+    tied, names = compared.tied, compared.decision.agent_names
+    if len(tied) == len(compared.candidates):
+        number, others = number_in_words(len(tied)), words(compared.decision.problem.kind).others
+        return f"{'both' if len(tied) == 2 else f'all {number}'} {others} are tied, so a random draw decided"
+    if not set(compared.decision.served.tolist()) <= set(tied):
+        return f"{text}, with a random draw {'between' if len(tied) == 2 else 'among'} {_named(names, tied)}"
+    rivals = [agent for agent in tied if not compared.is_served[agent]]
+    return f"tied with {_named(names, rivals)} for the {text}, and picked by a random draw"
+
+
+def _named(names: Sequence[str], agents: Sequence[int]) -> str:
+    return listed([names[agent] for agent in agents], NAMED)
 
 
 def _reasons(compared: Comparison) -> Iterator[tuple[str, tuple[np.ndarray, ...]]]:

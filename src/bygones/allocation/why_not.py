@@ -121,6 +121,8 @@ def _cost(compared: Comparison, row: int, instead: np.ndarray) -> list[str]:
     is_as_good = is_tied(chosen, other, chosen - other)
     apart = leximin_apart(decision, decision.after_receiving(decision.problem.utilities_of(instead)))
     if is_as_good and apart is None:
+        if isinstance(decision.problem, Assign):
+            return [f"{case}, that would be as good. A random draw decided."]
         return ["They were tied, so a random draw decided."]
     if compared.score is not None:
         return ["They are equal, so the recent totals decided."] if is_as_good else []

@@ -33,7 +33,7 @@ from bygones.document.document import (
 )
 
 FOLDED = 10
-"""The least width of a column that folds, in characters."""
+"""The least width of a column that folds, in characters, if there is room for it."""
 
 LONGEST_WORD = 30
 """A longer word may be broken where a column folds."""
@@ -123,7 +123,7 @@ def _table(table: Table, console: Console) -> None:
     cells = [[_cell(cell, text) for cell, text in zip(table.rows[i], all_texts[i], strict=True)] for i in indices]
     texts = [[column.name, *(row[j].plain for row in cells)] for j, column in enumerate(headings)]
     most = [max(map(cell_len, column)) for column in texts]
-    least = [min(most[j], _longest_word(texts[j])) if column.folds else most[j] for j, column in enumerate(headings)]
+    least = [_longest_word(texts[j]) if column.folds else most[j] for j, column in enumerate(headings)]
     room = console.width - 1 - (len(CHOSEN) + GAP if table.chosen else 0)
     kept: list[int] = []
     for gone in (0, *sorted({column.gives_way for column in headings if column.gives_way})):
@@ -131,7 +131,8 @@ def _table(table: Table, console: Console) -> None:
         if sum(least[j] + GAP for j in kept) <= room:
             break
     else:  # long words break before the table does
-        least = [min(width, BROKEN) if headings[j].folds else width for j, width in enumerate(least)]
+        least = [min(width, most[j], BROKEN) if headings[j].folds else width for j, width in enumerate(least)]
+    most = list(map(max, most, least))
     for number, part in enumerate(_parts(kept, least, room)):
         shown = RichTable(
             title=Text(printable(table.title)) if table.title and not number else None,

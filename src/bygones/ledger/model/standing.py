@@ -126,7 +126,7 @@ class Standing(Answer):
         totals = self.recent_per_share if self.is_unequal else self.remembered
         shown = [*self.remembered.tolist(), *(totals.tolist() if self.is_unequal else [])]
         total = rules.handed_out.with_unit(rounded(float(totals[following[0]]), decimals_of(shown)))
-        lead = f"{listed(names, 3)} {'is' if len(names) == 1 else 'are'} next, with"
+        lead = f"{listed(names, 3)} {'is next' if len(names) == 1 else 'are tied for the next turn'}, with"
         if rules.welfare == "utilitarian":  # which decides by the needs alone
             lead = f"{listed(names, 3)} {'has' if len(names) == 1 else 'have'}"
         return f"{lead} the {least}{' per share' if self.is_unequal else ''}: {total}."
