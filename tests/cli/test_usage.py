@@ -60,7 +60,7 @@ WRONG = [
         "ledger new q.db --half-life 3d --memory reset(every=month)",
         "--half-life has no effect with --memory reset(every=month): leave out one of the two",
     ),
-    ("table 2", "TABLE must be one of 1, got '2'; see bygones table --help"),
+    ("table 3", "TABLE must be one of 1, 2, got '3'; see bygones table --help"),
     ("reproduce --horizon 10 x", "--horizon must be whole numbers, got '10', 'x'; see bygones reproduce --help"),
     ("reproduce --gamma x", "--gamma must be numbers, got 'x'; see bygones reproduce --help"),
     ("reproduce --seeds x", "--seeds must be a whole number, got 'x'; see bygones reproduce --help"),

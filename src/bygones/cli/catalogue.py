@@ -5,7 +5,7 @@ Nothing is imported for the help of a group. A command is imported when it is ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -38,8 +38,6 @@ class Group:
     summary: str
     sections: dict[str, dict[str, Command | Group]]
     """The commands by name, under each heading."""
-    closing: Sequence[str] = ()
-    """The last lines of the help."""
 
     @property
     def commands(self) -> dict[str, Command | Group]:
@@ -60,7 +58,7 @@ class Group:
         lines = [self.summary]
         for heading, commands in self.sections.items():
             lines += ["", heading, *(f"  {name:{width}}  {each.summary}" for name, each in commands.items())]
-        return [*lines, "", f"Run {program} COMMAND --help for options and examples.", *self.closing]
+        return [*lines, "", f"Run {program} COMMAND --help for options and examples."]
 
 
 _KEY = Group(
@@ -127,6 +125,7 @@ PROGRAM = Group(
             "allocate": Command("Decide who gets what now, from a table.", "allocation_commands.allocate"),
             "ledger": _LEDGER,
             "decay": Command("Convert between half-life, discount factor and window.", "memory_commands.decay"),
+            "example": Command("Write files to try these commands with.", "example_commands.example"),
         },
         "Audit": {
             "audit": Command("Show who is owed, since when and by how much.", "audit_commands.audit", "audit"),
@@ -164,6 +163,5 @@ PROGRAM = Group(
             ),
         },
     },
-    closing=["Run bygones --version for the version."],
 )
 """All commands."""

@@ -1,0 +1,1 @@
+"""Example files by subject, which `bygones example` copies."""
