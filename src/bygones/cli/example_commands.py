@@ -13,7 +13,7 @@ from bygones._files import write_text
 from bygones._text import counted
 from bygones.cli.arguments import Json
 from bygones.cli.console import print_document, print_json
-from bygones.document.document import Command, Document, Table
+from bygones.document.document import Block, Command, Document, Table
 
 SUBJECTS = {
     "shifts": (
@@ -60,5 +60,5 @@ def example(
         print_json({"files": list(map(str, texts)), "command": command})
         return
     rows = [[str(path), contents[path.name]] for path in texts]
-    blocks = [Table("", ["file", "contents"], rows), Command("Try", command)]
+    blocks: list[Block] = [Table("", ["file", "contents"], rows), Command("Try", command)]
     print_document(Document(f"Wrote {counted(len(texts), 'file')}.", blocks))
