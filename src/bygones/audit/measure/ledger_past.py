@@ -134,9 +134,7 @@ class LedgerPast(Past):
             state, done = fold.add(state, book, facts.part(done, until)), until
             entitlements = book.at(at).entitlements_of(self._names) if self._weights is None else self._weights
             is_present = np.array([status(each, at) == PRESENT for each in self._participation], dtype=bool)
-            # Those who join later have no recent total yet.
-            known = replace(state, as_of=np.minimum(state.as_of, at))
-            yield PeriodEnd(period, fold.remembered(known, book, at), is_present, entitlements)
+            yield PeriodEnd(period, fold.remembered(state, book, at), is_present, entitlements)
 
     def _since(self, half_life: float) -> np.ndarray:
         """Since when each agent has been owed without a break, NaN if it is not, as `ledger standing` reports it."""
