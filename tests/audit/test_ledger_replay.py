@@ -1,5 +1,6 @@
 """The audit of a ledger says what the ledger says: holds, offsets, newcomers, departures, since when."""
 
+import csv
 import io
 from datetime import UTC, datetime, timedelta
 
@@ -12,6 +13,7 @@ from bygones.allocation import ChooseK
 from bygones.audit import audit, read_history
 from bygones.audit.measure.groups import next_steps
 from bygones.ledger import Ledger, Rules
+from bygones.ledger.actions import records
 from bygones.ledger.exchange import write_events
 from bygones.ledger.model.times import instant, iso
 from bygones.ledger.plans.date_needs import DateNeeds
@@ -82,6 +84,51 @@ def test_what_is_void_does_not_count(team, tmp_path):
         with read_history(source) as history:
             agree(ledger, history, "7d", "2026-01-25")
             assert audit(history, ["7d"], at="2026-01-25", refine=False).received.sum() == 26
+
+
+def test_of_several_corrections_and_versions_the_last_counts(team, tmp_path, monkeypatch):
+    ledger, path = team
+    for check in ("_check_can_be_put_back", "_check_corrections"):  # earlier versions recorded such voids
+        monkeypatch.setattr(records, check, lambda *_: None)
+    slip = ledger.record("ben", 80, at="2026-01-19")
+    first = ledger.correct(slip.seq, 8)
+    ledger.correct(slip.seq, 20)
+    ledger.void(first.seq)
+    decision, *received = ledger.accept(
+        ledger.propose(ChooseK(dict.fromkeys(("ana", "cem"), 5.0), k=1), at="2026-01-20")
+    )
+    ledger.record(received[0].agent, 50, at="2026-01-19")
+    assert ledger.redecide("2026-01-20", accept=True)
+    voids = {event.refers: event.seq for event, _ in ledger.events("void")}
+    (again,) = ledger.decisions_at("2026-01-20")
+    undone = ledger.void(again)
+    ledger.void(voids[decision.seq])
+    ledger.void(undone.seq)
+    assert ledger.decisions_at("2026-01-20") == [again]
+    for source in (path, exported(ledger, tmp_path / "events.csv")):
+        with read_history(source) as history:
+            agree(ledger, history, "7d", "2026-01-25")
+            assert audit(history, ["7d"], at="2026-01-25", refine=False).received.sum() == 26 + 20 + 5 + 50
+
+
+def test_an_export_in_which_events_refer_to_each_other_in_a_circle_is_read(team, tmp_path):
+    ledger, _ = team
+    path = exported(ledger, tmp_path / "events.csv")
+    (header, *rows), n = csv.reader(path.read_text(encoding="utf-8").splitlines()), ledger.n_events()
+    refers, number = header.index("refers"), header.index("seq")
+    slip = next(row for row in rows if row[header.index("kind")] == "correction")
+    for seq, other in ((n + 1, n + 2), (n + 2, n + 1), (n + 3, n + 3)):
+        rows.append([*slip])
+        rows[-1][number], rows[-1][refers] = str(seq), str(other)
+    rows[1][refers] = rows[-1][number]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+    with read_history(path) as history:
+        agree(ledger, history, "7d", "2026-01-25")
+    with path.open("a", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerow([str(n + 4), *slip[1:-4], "{", *slip[-3:]])
+    with pytest.raises(ValueError, match=f"the details of event {n + 4} are damaged"):
+        read_history(path)
 
 
 def test_what_lies_ahead_waits(team):

@@ -93,7 +93,7 @@ def audit(
     end = history.last if at is None else clock.moment(at)
     if end < history.first:
         raise ValueError(f"at must not be before the first event ({clock.shown(history.first)}), got {at!r}")
-    book = None if history.ledger is None else history.ledger.book
+    book = history.book
     own = None if book is None else book.at(max(int(end), book.began))
     defaults = STEP_HALF_LIVES if clock.steps else HALF_LIVES
     wanted = half_lives or (defaults if own is None else (*defaults, own.half_life))
@@ -109,10 +109,10 @@ def audit(
     if shares is not None:
         given = {name: check_entitlement(weight, name, about) for name, weight in shares.entitlements.items()}
     cut = periods(clock, history.first, end, every)
-    if history.ledger is not None:
+    if history.ledger is not None and book is not None:
         if gone_after is not None:
             raise ValueError("gone_after does not apply to a ledger, which records who leaves and when")
-        past: Past = LedgerPast(history, history.ledger, cut, given, others, rule)
+        past: Past = LedgerPast(history, history.ledger, book, cut, given, others, rule)
     else:
         away = math.inf if gone_after is None else clock.length(gone_after, "gone_after")
         past = TablePast(history, cut, chosen, given, others, rule or "zero", away)

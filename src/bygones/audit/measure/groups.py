@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from bygones._text import amount, listed, sentence
+from bygones._text import listed, sentence
 from bygones.audit.measure.conclusions import span
 from bygones.audit.measure.pasts import Trajectory
+from bygones.audit.replay.courses import Spread
 from bygones.kinds import words
 
 if TYPE_CHECKING:
@@ -163,16 +164,11 @@ def _ranked_by(audit: Audit, stood: list[Trajectory], row: int) -> str:
 
 
 def _per_unit(audit: Audit, stood: list[Trajectory], row: int) -> str:
-    return _span([float(audit.per_unit_of(each)[row]) for each in stood])
+    return Spread.of([float(audit.per_unit_of(each)[row]) for each in stood]).text
 
 
 def _amounts(audit: Audit, values: list[float]) -> str:
-    return f"{_span(values)} {audit.unit}".strip()
-
-
-def _span(values: list[float]) -> str:
-    low, high = amount(min(values)), amount(max(values))
-    return low if low == high else f"{low} to {high}"
+    return f"{Spread.of(values).text} {audit.unit}".strip()
 
 
 def _sides_note(audit: Audit) -> str:

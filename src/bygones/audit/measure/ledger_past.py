@@ -41,16 +41,17 @@ class LedgerPast(Past):
         self,
         history: History,
         events: LedgerEvents,
+        book: RuleBook,
         cut: Periods,
         entitlements: Mapping[str, float] | None,
         others: str | float | None,
         newcomers: str | None,
     ) -> None:
-        """Takes the events; entitlements and a newcomer rule here replace the ledger's own."""
+        """Takes the events and the rules; entitlements and a newcomer rule here replace the ledger's own."""
         self.cut, self.began = cut, np.zeros(cut.count)
-        self._book, self._newcomers = events.book, newcomers
+        self._book, self._newcomers = book, newcomers
         past = _past(events, int(cut.end))
-        self.n_events = int(((events.time <= cut.end) & ~events.are("rules", "decision")).sum())
+        self.n_events = int(((events.time <= cut.end) & ~events.are("rules", *DECISIONS)).sum())
         changes: dict[int, list[tuple[int, str]]] = {}
         for i in np.flatnonzero(past.are(*PARTICIPATION)).tolist():
             changes.setdefault(int(past.agent[i]), []).append((int(past.time[i]), KINDS[past.kind[i]]))
@@ -63,13 +64,12 @@ class LedgerPast(Past):
         counts = np.abs(past.amount) <= LARGEST_CORRECTION  # as in the ledger itself
         self._too_large = past.seq[~counts].tolist()
         amount = np.where(counts, past.amount, 0.0)
-        who, is_received = row_of[past.agent], past._replace(kind=_original_kinds(past)).are(*RECEIVED)
+        who, is_received = row_of[past.agent], past.are(*RECEIVED)
         self._facts = Facts(who, past.time, amount, is_received, past.are(*PARTICIPATION, "rules"))
         self._joining = self._joins_by_rule(past, who)
         theirs = is_received & (who >= 0)
-        # An amount that is corrected to nothing is zero, without rounding errors.
-        self.received = np.maximum(np.bincount(who[theirs], amount[theirs], len(joined)), 0.0)
-        rules = self._book.at(max(int(cut.end), self._book.began))
+        self.received = np.bincount(who[theirs], amount[theirs], len(joined))
+        rules = book.at(max(int(cut.end), book.began))
         self._weights = None if entitlements is None else self._settled(entitlements, others, history.source.label)
         weights = rules.entitlements_of(self._names) if self._weights is None else self._weights
         first = np.minimum(np.floor((cut.end - self.joined) / cut.length).astype(np.int64), cut.count - 1)
@@ -134,9 +134,7 @@ class LedgerPast(Past):
             state, done = fold.add(state, book, facts.part(done, until)), until
             entitlements = book.at(at).entitlements_of(self._names) if self._weights is None else self._weights
             is_present = np.array([status(each, at) == PRESENT for each in self._participation], dtype=bool)
-            # Those who join later have no recent total yet.
-            known = replace(state, as_of=np.minimum(state.as_of, at))
-            yield PeriodEnd(period, fold.remembered(known, book, at), is_present, entitlements)
+            yield PeriodEnd(period, fold.remembered(state, book, at), is_present, entitlements)
 
     def _since(self, half_life: float) -> np.ndarray:
         """Since when each agent has been owed without a break, NaN if it is not, as `ledger standing` reports it."""
@@ -210,29 +208,5 @@ def _past(events: LedgerEvents, until: int) -> LedgerEvents:
 
     A change of rules is of no agent, but it can change who is owed something.
     """
-    changes = [change for change in events.book.changes if change.time <= until]
-    kept, nobody = (events.time <= until) & ~events.are("rules", *DECISIONS), [NOBODY] * len(changes)
-    added = {
-        "seq": [change.seq for change in changes],
-        "kind": [KINDS.index("rules")] * len(changes),
-        "time": [change.time for change in changes],
-        "agent": nobody,
-        "amount": [0.0] * len(changes),
-        "refers": nobody,
-    }
-    columns: dict[str, np.ndarray] = {}
-    for name, values in added.items():
-        column = getattr(events, name)[kept]
-        columns[name] = np.concatenate([column, np.array(values, dtype=column.dtype)])
-    order = np.lexsort((columns["seq"], columns["time"]))
-    seq, kind, time, agent, amount, refers = (column[order] for column in columns.values())
-    return LedgerEvents(events.names, seq, kind, time, agent, amount, refers, events.book)
-
-
-def _original_kinds(past: LedgerEvents) -> np.ndarray:
-    """The kind of each event; of a correction, that of the event which it corrects."""
-    by_number = np.argsort(past.seq)
-    place = np.searchsorted(past.seq[by_number], past.refers)
-    original = by_number[np.minimum(place, len(by_number) - 1)]
-    is_known = past.are("correction") & (past.seq[original] == past.refers)
-    return np.where(is_known, past.kind[original], np.where(past.are("correction"), NOBODY, past.kind))
+    past = events.only((events.time <= until) & ~events.are(*DECISIONS))
+    return past.only(np.lexsort((past.seq, past.time)))

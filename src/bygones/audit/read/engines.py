@@ -23,7 +23,7 @@ import pyarrow as pa
 from bygones._csv import check_file, not_text, separator
 from bygones._secrets import redacted, secrets_in
 from bygones.audit.read.sources import (
-    LEDGER_COLUMNS,
+    REDECIDES,
     Source,
     check_columns,
     duckdb,
@@ -40,10 +40,16 @@ LEDGER_TABLES = frozenset({"ledger", "agents", "events", "schema_version"})
 
 _FILE_SCHEMES = ("duckdb", "file", "sqlite")
 _LONGEST_LINE = 1_000_000
-_LEDGER_TYPES = (pa.int64(), pa.string(), pa.timestamp("us", "UTC"), pa.string(), pa.float64(), pa.int64())
+_LEDGER_SCHEMA = pa.schema(
+    {
+        "seq": pa.int64(), "kind": pa.string(), "time": pa.timestamp("us", "UTC"), "agent": pa.string(),
+        "amount": pa.float64(), "refers": pa.int64(), "details": pa.string(),
+    }
+)  # fmt: skip
 _LEDGER_EVENTS = (
-    "SELECT seq, kind, time, name, amount, refers FROM events LEFT JOIN agents ON agents.id = events.agent "
-    "WHERE events.agent IS NOT NULL OR kind = 'void' ORDER BY seq"
+    "SELECT seq, kind, time, name, amount, refers, "
+    f"CASE WHEN kind IN ('rules', 'correction') OR details LIKE '%{REDECIDES}%' THEN details END "
+    "FROM events LEFT JOIN agents ON agents.id = events.agent ORDER BY seq"
 )
 
 
@@ -209,10 +215,7 @@ def _from_sqlite(engine: ibis.BaseBackend, path: Path, table: str | None) -> Sou
             known = [name for (name,) in listed]
             if not _means_ledger(known, table):
                 return Source(_copied(engine, connection, _check_table(known, table, str(path))), str(path))
-            (rules,) = connection.execute("SELECT rules FROM ledger").fetchone()
-            schema = pa.schema(list(zip(LEDGER_COLUMNS, _LEDGER_TYPES, strict=True)))
-            events = fill(engine, "history", schema, connection.execute(_LEDGER_EVENTS))
-            return Source(events, str(path), rules=rules)
+            return Source(fill(engine, "history", _LEDGER_SCHEMA, connection.execute(_LEDGER_EVENTS)), str(path))
     except sqlite3.Error as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
 
@@ -270,8 +273,7 @@ def _from_database(connection: ibis.BaseBackend, table: str | None, label: str) 
         on_refusal.callback(connection.disconnect)
         known = _tables(connection)
         if _means_ledger(known, table):
-            (rules,) = connection.table("ledger").select("rules").to_pyarrow()["rules"].to_pylist()
-            source = Source(_ledger_table(connection), label, instants=True, rules=rules)
+            source = Source(_ledger_table(connection), label, instants=True)
         else:
             schema, _, name = ("" if table is None or table in known else table).rpartition(".")
             if schema:
@@ -310,8 +312,9 @@ def _ledger_table(connection: ibis.BaseBackend) -> ibis.Table:
     """The events of a ledger with the names of the agents, queried in its database."""
     events, agents = connection.table("events"), connection.table("agents")
     named = events.left_join(agents, events.agent == agents.id)
-    named = named.filter(named.agent.notnull() | (named.kind == "void"))
-    return named.select("seq", "kind", "time", agents.name.name("agent"), "amount", "refers")
+    matters = named.kind.isin(["rules", "correction"]) | named.details.contains(REDECIDES)
+    details = ibis.ifelse(matters, named.details, ibis.null("string"))
+    return named.select("seq", "kind", "time", agents.name.name("agent"), "amount", "refers", details=details)
 
 
 def _kind(path: Path) -> str:

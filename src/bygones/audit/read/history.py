@@ -28,6 +28,7 @@ from bygones.audit.read.engines import in_memory, open_source, paths_of
 from bygones.audit.read.ledger_events import LedgerEvents
 from bygones.audit.read.sources import Source, check_columns, label_of, repeats_note, utility_columns, utility_of
 from bygones.audit.read.time_columns import Bounds, check_time_format, with_times
+from bygones.ledger.model.rules import RuleBook
 
 _YES, _NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f")
 _A_NUMBER = "a finite number of at least 0"
@@ -50,7 +51,8 @@ class History:
         columns: for each of the meanings `agent`, `time` and so on, the name of its column in the source.
         requests: who asked, where the history records it: an Ibis table with `agent`, `time`, `need` and `served`.
         notes: skipped rows and assumptions, in sentences.
-        ledger: if the history is a ledger, all its events and its rules.
+        ledger: if the history is a ledger, all its events.
+        book: and its rules.
     """
 
     source: Source
@@ -63,6 +65,7 @@ class History:
     requests: ibis.Table | None = None
     notes: tuple[str, ...] = ()
     ledger: LedgerEvents | None = None
+    book: RuleBook | None = None
 
     def __repr__(self) -> str:
         first, last = self.clock.shown(self.first), self.clock.shown(self.last)
@@ -199,8 +202,8 @@ def read_history(
         columns = {"agent": agent, "time": time, "need": needs, "served": served, "start": start}
         reading = _Reading(zone, time_format, tuple(where), skip_unnamed, look_for_needs)
         history = _from_source(opened, columns, utility, format, reading)
-        if time_zone is None and history.ledger is not None:
-            history = replace(history, clock=replace(history.clock, zone=history.ledger.book.zone))
+        if time_zone is None and history.book is not None:
+            history = replace(history, clock=replace(history.clock, zone=history.book.zone))
         on_refusal.pop_all()
     return history
 
@@ -359,15 +362,21 @@ def _requests(source: Source, rows: ibis.Table, columns: dict[str, str]) -> ibis
 
 def _of_ledger(source: Source, zone: str) -> History:
     """The amounts received in a ledger, after corrections, with all its events for the replay by its own rules."""
-    everything = ledger_events.all_events(source)
     columns = {"agent": "agent", "time": "time", "utility": "amount"}
-    history = _history(source, ledger_events.received(source, everything), columns, _Reading(zone))
-    past = ledger_events.read_events(source, everything, history.clean_name)
-    if past is None:
+    history = History(source, source.table, Clock(), 0, 0, 0, columns)
+    past, book, timed = ledger_events.read_events(source, zone, history.clean_name)
+    received = past.received()
+    if not len(received):
+        raise ValueError(f"{source.label} contains no events")
+    history = replace(
+        history, events=ibis.memtable(received), clock=timed.clock, n_events=len(received), notes=timed.notes
+    )
+    if book is None or not past.are("join").any():
         note = (
             "This history has the events of a ledger but not its rules. Amounts received count, after corrections; "
             "offsets, holds, departures and entitlements are left out."
         )
-        return replace(history, notes=(note,))
+        times = received["time"].to_numpy()
+        return replace(history, first=times.min(), last=times.max(), notes=(note,))
     first, last = past.span()
-    return replace(history, ledger=past, first=first, last=last)
+    return replace(history, ledger=past, book=book, first=first, last=last)

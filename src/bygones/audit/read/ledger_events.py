@@ -1,22 +1,23 @@
 """Reads the events of a ledger, from its tables or an export: the amounts received, and everything for its replay.
 
-Events are read some at a time and kept as columns of numbers, about 40 bytes an event.
+Events are read some at a time and kept as columns of numbers, about 60 bytes an event. Which of them count, and with
+what amounts, follows from the events as in the ledger itself.
 """
 
 from __future__ import annotations
 
-import json
 import warnings
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import ibis
 import numpy as np
 import pyarrow as pa
 
-from bygones.audit.read.sources import BATCH, LEDGER_COLUMNS, Source, check_columns, readable
-from bygones.audit.read.time_columns import with_times
-from bygones.ledger.model.events import DECISIONS, KINDS, LARGEST_CORRECTION, RECEIVED
+from bygones.audit.read.sources import BATCH, LEDGER_COLUMNS, REDECIDES, Source, check_columns, readable
+from bygones.audit.read.time_columns import Timed, with_times
+from bygones.ledger.model.events import DECISIONS, KINDS, LARGEST_CORRECTION, RECEIVED, load_details
+from bygones.ledger.model.revisions import RESTING, Related, revisions
 from bygones.ledger.model.rules import Change, RuleBook
 from bygones.ledger.model.times import now
 
@@ -25,7 +26,7 @@ NOBODY = -1
 
 
 class LedgerEvents(NamedTuple):
-    """The events of a ledger in the order of recording, one entry per event, and its rules.
+    """The events of a ledger that are not void, in the order of recording, one entry per event.
 
     Attributes:
         names: the agents.
@@ -33,9 +34,8 @@ class LedgerEvents(NamedTuple):
         kind: its place in `bygones.ledger.model.events.KINDS`.
         time: in microseconds.
         agent: the row of the agent in `names`, or `NOBODY`.
-        amount: 0 where there is none.
+        amount: the amount that counts, corrections included; 0 where there is none, and of a correction.
         refers: the number of the event that it refers to, or `NOBODY`.
-        book: the ledger's rules.
     """
 
     names: tuple[str, ...]
@@ -45,11 +45,23 @@ class LedgerEvents(NamedTuple):
     agent: np.ndarray
     amount: np.ndarray
     refers: np.ndarray
-    book: RuleBook
 
     def are(self, *kinds: str) -> np.ndarray:
         """Which events are of one of these kinds."""
         return np.asarray(np.isin(self.kind, [KINDS.index(each) for each in kinds]))
+
+    def only(self, which: np.ndarray) -> LedgerEvents:
+        """Some of the events."""
+        names, *columns = self
+        return LedgerEvents(names, *(column[which] for column in columns))
+
+    def received(self) -> pa.Table:
+        """Amounts received, with the columns `agent`, `time` and `utility`; an agent who joins has 0."""
+        events, names = self.only(self.are(*RECEIVED, "join")), pa.array(self.names, type=pa.string())
+        counts = events.are(*RECEIVED) & (np.abs(events.amount) <= LARGEST_CORRECTION)  # as in the ledger itself
+        who = pa.DictionaryArray.from_arrays(pa.array(events.agent, mask=events.agent == NOBODY), names)
+        columns = [who, pa.array(events.time), pa.array(np.where(counts, events.amount, 0.0))]
+        return pa.Table.from_arrays(columns, names=["agent", "time", "utility"])
 
     def span(self) -> tuple[int, int]:
         """The times of the first and the last event that is no rule and no decision.
@@ -61,51 +73,35 @@ class LedgerEvents(NamedTuple):
         return int(times.min()), int((come if len(come) else times).max())
 
 
-def all_events(source: Source) -> ibis.Table:
-    """All events of a ledger that are not void."""
+def read_events(
+    source: Source, zone: str, clean_name: Callable[[str], str]
+) -> tuple[LedgerEvents, RuleBook | None, Timed]:
+    """The events of a ledger that are not void, its rules if they are among them, and how times were read."""
     check_columns(source.columns, LEDGER_COLUMNS, source.label)
-    everything = source.table.select(*(name for name in (*LEDGER_COLUMNS, "details") if name in source.columns))
-    return _in_effect(source, everything)
-
-
-def received(source: Source, everything: ibis.Table) -> ibis.Table:
-    """Amounts received, after corrections, with the columns `agent`, `time` and `utility`; an agent who joins has 0."""
-    events = everything.filter(everything.kind.isin([*RECEIVED, "correction", "join"]))
-    amount, seq, refers = (source.number(events[name], name) for name in ("amount", "seq", "refers"))
-    amount = ibis.ifelse(amount.abs() <= LARGEST_CORRECTION, amount, 0.0)  # as in the ledger itself
-    events = events.mutate(amount=amount, original=ibis.ifelse(events.kind == "correction", refers, seq))
-    net = events.group_by("original", "agent", "time").aggregate(
-        utility=events.amount.sum(),
-        received=events.kind.isin(RECEIVED).any(),
-        joined=(events.kind == "join").any(),
-    )
-    net = net.filter(net.received | net.joined)
-    # A corrected amount is never negative, except for the rounding of the sum.
-    utility = ibis.ifelse(net.received, ibis.greatest(net.utility, 0.0), 0.0)
-    return net.order_by("original").select(agent=net.agent, time=net.time, utility=utility)
-
-
-def read_events(source: Source, everything: ibis.Table, clean_name: Callable[[str], str]) -> LedgerEvents | None:
-    """All events for the replay; None if they lack the rules or who joined."""
-    rows = with_times(source, everything, "time", "UTC").rows
-    numbers = {name: source.number(rows[name], name) for name in ("amount", "seq", "refers")}
-    rows = rows.mutate(**numbers).drop("time_raw")
-    book = _read_book(source, rows)
-    if book is None:
-        return None
+    timed = with_times(source, source.table, "time", zone)
+    rows = timed.rows
+    numbers = {name: source.number(rows[name], name) for name in ("seq", "amount", "refers")}
+    details = rows.details if "details" in source.columns else ibis.null("string")
+    chosen = rows.select("kind", "time", "agent", details=details, **numbers).order_by("seq")
     row_of: dict[str | None, int] = {None: NOBODY, "": NOBODY}
-    chosen = rows.select("seq", "kind", "time", "agent", "amount", "refers").order_by("seq")
+    parts, told = [], dict[int, dict[str, Any]]()
     with readable(source.label), warnings.catch_warnings():
         # Ibis 12 calls a function that DuckDB 1.5 has given another name.
         warnings.simplefilter("ignore", DeprecationWarning)
-        parts = [_columns(batch, row_of) for batch in chosen.to_pyarrow_batches(chunk_size=BATCH)]
+        for batch in chosen.to_pyarrow_batches(chunk_size=BATCH):
+            parts.append(_columns(batch, row_of))
+            told |= _details(batch, source.label)
     names: dict[str, int] = {}
     # Two spellings of a name are one agent.
     codes = {code: names.setdefault(clean_name(name), len(names)) for name, code in row_of.items() if name}
-    seq, kind, time, agent, amount, refers = (np.concatenate(column) for column in zip(*parts, strict=True))
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     same = np.array([codes[code] for code in range(len(codes))] + [NOBODY], dtype=np.int32)
-    events = LedgerEvents(tuple(names), seq, kind, time, same[agent], amount, refers, book)
-    return events if events.are("join").any() else None
+    columns[3] = same[columns[3]]
+    events = _in_effect(LedgerEvents(tuple(names), *columns), told)
+    rules = events.only(events.are("rules"))
+    at = zip(rules.time.tolist(), rules.seq.tolist(), strict=True)
+    changes = [Change(time, seq, told[seq]) for time, seq in at if seq in told]
+    return events, RuleBook(changes) if changes else None, timed
 
 
 def _columns(batch: pa.RecordBatch, row_of: dict[str | None, int]) -> tuple[np.ndarray, ...]:
@@ -117,7 +113,7 @@ def _columns(batch: pa.RecordBatch, row_of: dict[str | None, int]) -> tuple[np.n
     return (
         _numbers(batch["seq"], NOBODY).astype(np.int64),
         np.array([place.get(kind, NOBODY) for kind in kinds], dtype=np.int8),
-        _numbers(batch["time"], 0).astype(np.int64),
+        _numbers(batch["time"], 0),
         np.array([row_of[name] for name in agents], dtype=np.int32),
         _numbers(batch["amount"], 0.0).astype(float),
         _numbers(batch["refers"], NOBODY).astype(np.int64),
@@ -128,30 +124,44 @@ def _numbers(column: pa.Array, missing: float) -> np.ndarray:
     return np.asarray(column.fill_null(missing).to_numpy(zero_copy_only=False))
 
 
-def _read_book(source: Source, rows: ibis.Table) -> RuleBook | None:
-    """The rules of a ledger, from its tables or from its exported events; None if the export has none."""
-    if source.rules is not None:
-        from bygones.ledger.storage.rows import load_book
-
-        return load_book(source.rules)
-    if "details" not in rows.columns:
-        return None
-    rules = source.fetch(rows.filter(rows.kind == "rules").order_by("seq")).to_pylist()
-    changes = [Change(int(r["time"]), int(r["seq"]), json.loads(r["details"])) for r in rules if r["details"]]
-    return RuleBook(changes) if changes else None
+def _details(batch: pa.RecordBatch, label: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """By their numbers, the details of rules and corrections, and of decisions that were made again."""
+    for seq, kind, text in zip(*(batch[name].to_pylist() for name in ("seq", "kind", "details")), strict=True):
+        if text and (kind in ("rules", "correction") or (kind in DECISIONS and REDECIDES in text)):
+            try:
+                yield int(seq), load_details(text)
+            except (TypeError, ValueError):
+                raise ValueError(f"{label}: the details of event {seq:g} are damaged") from None
 
 
-def _in_effect(source: Source, events: ibis.Table) -> ibis.Table:
-    """The events of a ledger that are not void."""
-    numbered = events.mutate(**{name: source.number(events[name], name) for name in ("seq", "refers")})
-    voided = numbered.filter(numbered.kind == "void").order_by("seq").select("seq", "refers")
-    voids = source.fetch(voided).to_pylist()
-    if not voids:
-        return events
-    again = {int(void["refers"]) for void in voids} & {int(void["seq"]) for void in voids}
-    out = [int(void["refers"]) for void in voids if int(void["seq"]) not in again]
-    resting = numbered.kind.isin([*RECEIVED, "correction"])
-    for _ in range(2):  # amounts received through a decision, and their corrections
-        dependent = numbered.filter(resting & numbered.refers.isin(out)).select("seq").to_pyarrow().to_pylist()
-        out = sorted({*out, *(int(row["seq"]) for row in dependent)})
-    return events.filter((events.kind != "void") & ~source.number(events.seq, "seq").isin(out))
+def _in_effect(events: LedgerEvents, told: Mapping[int, dict[str, Any]]) -> LedgerEvents:
+    """The events that are not void, with the amounts that count."""
+    made_again = {seq: first for seq, details in told.items() if isinstance(first := details.get("redecides"), int)}
+    changing = events.are("void", "correction", "plan") | np.isin(events.seq, list(made_again))
+    about = np.concatenate([events.seq[changing], events.refers[changing], list(made_again.values())])
+    about = about[about != NOBODY]
+    concerned = np.isin(events.seq, about) | (events.are(*RESTING) & np.isin(events.refers, about))
+    amount = np.where(events.are("correction"), 0.0, events.amount)
+    keep = ~events.are("void")
+    if changing.any():
+        related = events.only(concerned)
+        for (seq, _), (until, instead) in revisions(_related(related, told)).items():
+            if until is None:
+                place = np.searchsorted(events.seq, seq)
+                keep[place] &= instead is not None
+                amount[place] = instead or 0.0
+    return events._replace(amount=amount).only(keep)
+
+
+def _related(events: LedgerEvents, told: Mapping[int, dict[str, Any]]) -> Iterator[Related]:
+    """The links of events to one another, without those that no ledger records, such as a circle."""
+    kinds = dict(zip(events.seq.tolist(), events.kind.tolist(), strict=True))
+    columns = (events.seq, events.kind, events.time, events.refers, events.amount)
+    for seq, code, time, refers, amount in zip(*(column.tolist() for column in columns), strict=True):
+        kind, target, details = KINDS[code], KINDS[kinds.get(refers, NOBODY)], told.get(seq, {})
+        rests_well = target in DECISIONS if kind in RECEIVED else kind != target or kind == "void"
+        to, first = details.get("to"), details.get("redecides")
+        yield Related(
+            seq, kind, time, refers if refers < seq and rests_well else None, amount,
+            to if isinstance(to, int | float) else None, first if isinstance(first, int) else None,
+        )  # fmt: skip

@@ -31,6 +31,9 @@ from bygones._text import counted
 LEDGER_COLUMNS = ("seq", "kind", "time", "agent", "amount", "refers")
 """The columns of every export of a ledger."""
 
+REDECIDES = '"redecides"'
+"""In the details of a ledger's decision that was made in place of another."""
+
 DuckDB: TypeAlias = Any
 """A connection to DuckDB without Ibis, whose stubs do not know how many values a row has."""
 
@@ -56,7 +59,6 @@ class Source:
         shielded: whether names may have a leading apostrophe that protects spreadsheets from formulas.
         decimal_comma: whether a comma in a number is the decimal sign.
         instants: whether times are whole microseconds since 1970, as in the tables of a ledger.
-        rules: for a ledger, all its rules, as its tables store them.
         owned: whether the connection was opened for this source, and is closed with it.
         several: whether the rows come from several files, named in the column `filename`.
         filtered: whether some rows were left out, so row numbers do not count them.
@@ -71,7 +73,6 @@ class Source:
     shielded: bool = False
     decimal_comma: bool = False
     instants: bool = False
-    rules: str | None = None
     owned: bool = True
     several: bool = False
     filtered: bool = False

@@ -194,8 +194,7 @@ def starts_at(agents: Snapshot, book: RuleBook, time: int, joining: Sequence[Joi
     An agent who returns keeps their recent total, and is topped up to the start if that is more.
     """
     rules = book.at(time)
-    known = replace(agents, as_of=np.minimum(agents.as_of, time))  # nothing is known about agents who join later
-    present = remembered(known, book, time)
+    present = remembered(agents, book, time)
     own = dict(zip(agents.names, present.tolist(), strict=True))
     weights = rules.entitlements_of(agents.names)
     new = {each.name for each in joining}
@@ -286,7 +285,10 @@ def _advance(memory: Memory[Any], state: AnyState, who: np.ndarray, amounts: np.
 
 
 def remembered(snapshot: Snapshot, book: RuleBook, at: int) -> np.ndarray:
-    """The remembered utility $Z$ of each agent at an instant after its latest event, if nothing happens until then."""
+    """The remembered utility $Z$ of each agent at an instant after its latest event, if nothing happens until then.
+
+    Of an agent who joins later it is what they have so far, nothing.
+    """
     clocks, n = book.clocks(snapshot.remembering, snapshot.names, snapshot.participation), len(snapshot)
     elapsed = clocks.steps(np.arange(n), snapshot.as_of, np.full(n, at))
     memory = snapshot.remembering.memory

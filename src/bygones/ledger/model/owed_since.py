@@ -17,7 +17,6 @@ every event and at the beginning of every day.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -37,23 +36,42 @@ LONGEST = 4.0
 """Half-lives after which a stretch is counted in the amounts of a later instant, which saves digits."""
 
 
-class Watch:
-    """All recent totals, and since when agents have been owed, event by event."""
+class _Beginnings:
+    """Since when agents have been owed, so far."""
 
     def __init__(self, book: RuleBook, agents: Snapshot) -> None:
         n = len(agents)
-        self._book, self._agents = book, agents
-        self._clocks = book.clocks(agents.remembering, agents.names, agents.participation)
-        self._unstopped = book.clocks(agents.remembering, ("",), (((book.began, "join"),),))
-        self._everyone, self._present = np.arange(n), np.zeros(n, dtype=bool)
-        self._on_hold = np.zeros(n, dtype=bool)
-        self._remembered, self._now = np.zeros(n), book.began
+        self._book, self._agents, self._now = book, agents, book.began
+        self._present, self._on_hold = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
         self._since = np.full(n, -1, dtype=np.int64)
 
     @property
     def owed_since(self) -> np.ndarray:
         """Since when each of those present has been owed; -1 for the others."""
         return np.where(self._present, self._since, -1)
+
+    def _judge(self, time: int, remembered: np.ndarray) -> None:
+        """Notes who is owed something at an instant, by the recent totals then."""
+        present = np.flatnonzero(self._present)
+        missing = owed(remembered, self._entitlements(time), present)  # NaN, which is not more, if absent
+        is_owed = missing > SETTLED * remembered[present].sum()
+        self._keep(is_owed, np.where(self._since < 0, time, self._since))
+
+    def _keep(self, is_owed: np.ndarray, began: np.ndarray) -> None:
+        self._since = np.where(is_owed, began, np.where(self._on_hold, self._since, -1))
+
+    def _entitlements(self, time: int) -> np.ndarray:
+        return self._book.at(time).entitlements_of(self._agents.names)
+
+
+class Watch(_Beginnings):
+    """All recent totals, and since when agents have been owed, event by event."""
+
+    def __init__(self, book: RuleBook, agents: Snapshot) -> None:
+        super().__init__(book, agents)
+        self._clocks = book.clocks(agents.remembering, agents.names, agents.participation)
+        self._unstopped = book.clocks(agents.remembering, ("",), (((book.began, "join"),),))
+        self._everyone, self._remembered = np.arange(len(agents)), np.zeros(len(agents))
 
     def follow(self, events: Facts) -> None:
         """Goes on to the last of these events, which are in the order of time, all of one instant together."""
@@ -82,10 +100,7 @@ class Watch:
                 if is_change:
                     state = status(self._agents.participation[row], time)
                     self._present[row], self._on_hold[row] = state == PRESENT, state == ON_HOLD
-        present = np.flatnonzero(self._present)
-        missing = owed(self._remembered, self._entitlements(time), present)  # NaN, which is not more, if absent
-        is_owed = missing > SETTLED * self._remembered[present].sum()
-        self._keep(is_owed, np.where(self._since < 0, time, self._since))
+        self._judge(time, self._remembered)
 
     def _sweep(self, events: Facts) -> None:
         """Many instants at which something was received and nothing else happened."""
@@ -123,30 +138,14 @@ class Watch:
         # Still in the amounts of the first instant, from which the next stretch goes on fading.
         self._remembered += np.bincount(events.who, amount, len(self._since))
 
-    def _keep(self, is_owed: np.ndarray, began: np.ndarray) -> None:
-        self._since = np.where(is_owed, began, np.where(self._on_hold, self._since, -1))
-
     def _fade(self, until: int) -> None:
         now, then = np.full(len(self._since), self._now), np.full(len(self._since), until)
         self._remembered = self._remembered * np.exp2(-self._clocks.steps(self._everyone, now, then))
         self._now = until
 
-    def _entitlements(self, time: int) -> np.ndarray:
-        return self._book.at(time).entitlements_of(self._agents.names)
 
-
-class DailyWatch:
+class DailyWatch(_Beginnings):
     """The same for memories under which agents do not fade alike: at every event, and whenever a day begins."""
-
-    def __init__(self, book: RuleBook, agents: Snapshot) -> None:
-        self._book, self._agents, self._now = book, agents, book.began
-        self._since = np.full(len(agents), -1, dtype=np.int64)
-        self._present = np.zeros(len(agents), dtype=bool)
-
-    @property
-    def owed_since(self) -> np.ndarray:
-        """Since when each of those present has been owed; -1 for the others."""
-        return np.where(self._present, self._since, -1)
 
     def follow(self, events: Facts) -> None:
         """Goes on to the last of these events, which are in the order of time, all of one instant together."""
@@ -164,16 +163,11 @@ class DailyWatch:
         self._now = max(self._now, until)
 
     def _look(self, at: int) -> None:
-        known = replace(self._agents, as_of=np.minimum(self._agents.as_of, at))  # agents who join later have nothing
-        remembered = fold.remembered(known, self._book, at)
         states = [status(changes, at) for changes in self._agents.participation]
-        self._present = np.array([state == PRESENT for state in states], dtype=bool)
-        present = np.flatnonzero(self._present)
-        missing = owed(remembered, self._book.at(at).entitlements_of(self._agents.names), present)
-        is_owed = missing > SETTLED * remembered[present].sum()
-        began = np.where(self._since < 0, at, self._since)
-        on_hold = np.array([state == ON_HOLD for state in states], dtype=bool)
-        self._since = np.where(is_owed, began, np.where(on_hold, self._since, -1))
+        self._present, self._on_hold = (
+            np.array([each == state for each in states], dtype=bool) for state in (PRESENT, ON_HOLD)
+        )
+        self._judge(at, fold.remembered(self._agents, self._book, at))
         self._now = at
 
 

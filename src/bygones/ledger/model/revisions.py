@@ -43,7 +43,7 @@ at all."""
 
 def revisions(events: Iterable[Related]) -> Revisions:
     """The revisions that follow from related events."""
-    known = {event.seq: event for event in sorted(events)}
+    known = {event.seq: event for event in sorted(events, key=lambda event: event.seq)}
     resting = defaultdict[int, list[int]](list)
     versions = defaultdict[tuple[str, int], list[int]](list)
     corrections = defaultdict[int, dict[int, float]](dict)
