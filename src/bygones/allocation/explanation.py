@@ -12,7 +12,7 @@ import numpy as np
 
 from bygones._text import amount, capitalized, listed, plural
 from bygones.allocation.comparison import Comparison
-from bygones.allocation.headline import headline
+from bygones.allocation.headline import headline, reason
 from bygones.allocation.problem_contract import NAMED
 from bygones.allocation.problems import Divide
 from bygones.allocation.ties import SEEN
@@ -79,6 +79,11 @@ class Explanation:
     def headline(self) -> str:
         """Who gets what, and why."""
         return headline(self.compared, self.about.when)
+
+    @property
+    def brief_reason(self) -> str:
+        """The reason alone, in a few words; empty if nobody gets anything."""
+        return reason(self.compared, brief=True) if len(self.decision.served) else ""
 
     @property
     def table(self) -> Table:

@@ -59,8 +59,13 @@ def _who_gets_what(compared: Comparison) -> str:
     return listed(clauses)
 
 
-def reason(compared: Comparison) -> str:
-    """The first reason that is true."""
+def reason(compared: Comparison, *, brief: bool = False) -> str:
+    """The first reason that is true.
+
+    Args:
+        compared: the agents of the decision.
+        brief: leaves out among how many agents the choice was made.
+    """
     kind, several = compared.decision.problem.kind, len(compared.candidates) > 1
     if compared.is_enough:
         if kind == "burden":
@@ -69,7 +74,7 @@ def reason(compared: Comparison) -> str:
     text = next((text for text, keys in _reasons(compared) if compared.come_first(*keys)), None)
     if text is None:
         return aim(compared)
-    text = f"{text} {of_the(len(compared.candidates), kind)}"
+    text = text.removesuffix(",") if brief else f"{text} {of_the(len(compared.candidates), kind)}"
     return _drawn(compared, text) if compared.is_tie else text
 
 

@@ -259,7 +259,8 @@ def decide(
 
         if recording.at is not None:
             raise ValueError(f"at cannot be used with {needs}, which has a column 'date'")
-        plan(target, needs, k=k, amount=amount, whole=whole, capacity=capacity, publish=yes, recording=recording)
+        parts = {"k": k, "amount": amount, "whole": whole, "capacity": capacity}
+        plan(target, needs, **parts, why_not=why_not, publish=yes, recording=recording)
         return
     request = problem_of_rows(needs, rows, k=k, amount=amount, capacity=capacity, whole=whole)
     with recording.open(target) as ledger:
@@ -392,7 +393,8 @@ def newcomers(
 
 def _print_decision(proposal: Proposal, why_not: str | None, json: bool, *, recorded: bool) -> None:
     """Prints who gets what and why, and why one agent was not chosen."""
-    answer = [] if why_not is None else [proposal.why_not(why_not)]
+    with answering(recorded):
+        answer = [] if why_not is None else [proposal.why_not(why_not)]
     data = {"recorded": recorded, **proposal.to_dict(), **({"why_not": answer[0]} if answer else {})}
     print_answer(proposal.document().and_also(answer), data, json, recorded=recorded)
     if recorded and not json:

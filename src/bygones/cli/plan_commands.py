@@ -8,7 +8,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from bygones._files import check_output, replacing
-from bygones.cli.allocation_commands import AmountToDivide, Capacity, NumberOfPlaces, Whole
+from bygones.cli.allocation_commands import AmountToDivide, Capacity, NumberOfPlaces, Whole, WhyNot
 from bygones.cli.arguments import Json, optional
 from bygones.cli.console import answering, print_paths, say
 from bygones.cli.ledger_arguments import Recorded, Recording, Target, open_ledger, print_answer, print_recorded
@@ -40,6 +40,8 @@ def plan(
     amount: AmountToDivide = None,
     whole: Whole = False,
     capacity: Capacity = None,
+    why_not: WhyNot = None,
+    date: Annotated[str | None, optional("With --why-not, only this date (default: every date).", "DATE")] = None,
     publish: Annotated[bool, arg(help="Record the plan; otherwise it is only shown.")] = False,
     out: Annotated[Path, arg(help="The folder for the figure.")] = Path("out"),
     recording: Recorded = Recording(),
@@ -52,6 +54,7 @@ def plan(
     For example:
         bygones ledger plan ward.db december.csv
         bygones ledger plan ward.db people.csv --from 2026-12-01 --until 2027-01-01 --publish
+        bygones ledger plan ward.db december.csv --why-not Ana --date 2026-12-24
     """
     from bygones.ledger.plans.date_needs import dates_from, read_dates
     from bygones.ledger.storage.keys import check_unused
@@ -59,6 +62,8 @@ def plan(
 
     if (from_ is None) != (until is None):
         raise ValueError("from and until must be given together: the first date, and the first that is not included")
+    if date is not None and why_not is None:
+        raise ValueError("date is for a question: add --why-not with the name of an agent")
     with recording.open(target) if publish else open_ledger(target, recording.author) as ledger:
         zone = ledger.zone()
         dates = [] if from_ is None or until is None else dates_from(from_, until, every, zone)
@@ -68,8 +73,10 @@ def plan(
         else:
             check_unused(recording.key)
             answer = ledger.plans.draft(needs)
-    data = {"recorded": publish, **answer.to_dict()}
-    print_answer(answer.document(), data, recording.json, recorded=publish)
+    with answering(publish):
+        reasons = [] if why_not is None else answer.why_not(why_not, date)
+    data = {"recorded": publish, **answer.to_dict(), **({"why_not": reasons} if reasons else {})}
+    print_answer(answer.document().and_also(reasons), data, recording.json, recorded=publish)
     with answering(publish):
         if not recording.json:
             say("Published." if publish else "Nothing was recorded: bygones ledger plan --publish records a plan.")

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from bygones._text import amount, counted
 from bygones.document.document import Answer, Block, Document
 from bygones.kinds import words
+from bygones.ledger.actions.decisions import why_left_out
 from bygones.ledger.actions.explanations import BEYOND, LaterChange, changes_since, made_again
 from bygones.ledger.actions.remade import Told, told
 from bygones.ledger.model.draws import check_draw
@@ -150,7 +151,11 @@ class EventAccount(Answer):
 
     def why_not(self, agent: str) -> str:
         """Why an agent was not chosen in the decision."""
-        again = None if self.decision is None else self.decision.told.again
+        again, left_out = None, {}
+        if self.decision is not None:
+            again, left_out = self.decision.told.again, dict((self.decision.decision.details or {}).get("left_out", []))
+        if agent in left_out:
+            return why_left_out(agent, left_out[agent])
         if again is None:
             missing = "is no decision" if self.decision is None else "was decided by a version that cannot be repeated"
             raise ValueError(f"why-not cannot be answered: event {self.event.seq} {missing}")

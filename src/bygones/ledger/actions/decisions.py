@@ -47,6 +47,10 @@ class StaleProposalError(LedgerError):
     """Something has been recorded since the proposal was made."""
 
 
+JOINS = "joins on"
+"""Begins the reason why an agent who joins later is left out of a date."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Proposal(Answer):
     """A decision, made but perhaps not recorded.
@@ -276,6 +280,11 @@ def possible(request: Problem, stood: Standing) -> tuple[Problem, dict[str, str]
             raise rows.unknown_agent(agent, stood.names)
     left_out = {agent: status[agent] for agent in request.agent_names if status[agent] != PRESENT}
     return request.among([agent for agent in request.agent_names if agent not in left_out]), left_out
+
+
+def why_left_out(agent: str, why: str) -> str:
+    """Why an agent could not be chosen on a date, in a sentence."""
+    return f"{agent} {why if why.startswith(JOINS) else f'is {why}'}."
 
 
 def fill(

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from bygones._text import check_text, counted
+from bygones._text import check_text, counted, listed
 from bygones.allocation.problem_contract import Given, Problem
 from bygones.allocation.problems import problem_from
 from bygones.document.document import Answer, Block, Cell, Column, Document, Table
 from bygones.ledger.actions import records, remade
-from bygones.ledger.actions.decisions import Proposal, possible, proposal
+from bygones.ledger.actions.decisions import JOINS, Proposal, possible, proposal, why_left_out
 from bygones.ledger.model import fold
 from bygones.ledger.model.events import Entry, Event, load_details
 from bygones.ledger.model.fold import Facts
@@ -94,6 +94,12 @@ class PlannedDate:
         """The turns of the date."""
         return turns_of_decision(self.proposal)
 
+    def why_not(self, agent: str) -> str:
+        """Why an agent was not chosen on the date, in a sentence or two."""
+        if agent in self.left_out:
+            return why_left_out(agent, self.left_out[agent])
+        return self.proposal.why_not(agent)
+
 
 @dataclass(frozen=True, eq=False)
 class Plan(Answer):
@@ -112,11 +118,12 @@ class Plan(Answer):
         )
 
     def _dates_table(self) -> Table:
-        columns = [Column("date"), Column("turns", folds=True), Column("left out", folds=True)]
+        columns = [Column("date")] + [Column(name, folds=True) for name in ("turns", "because", "left out")]
         rows = [
             [
-                date_in_words(date.needs.at, date.needs.all_day, self.after.zone),
+                self._in_words(date),
                 turns_in_words(date.turns),
+                date.proposal.explanation.brief_reason,
                 "; ".join(f"{agent}: {why}" for agent, why in date.left_out.items()),
             ]
             for date in self.dates
@@ -140,6 +147,22 @@ class Plan(Answer):
             balance = None if was is None else now[was]
             rows.append([name, planned, recent, float(after.remembered[row]), balance, then[row]])
         return Table("Standing now, and after the plan", columns, rows)
+
+    def why_not(self, agent: str, date: str | None = None) -> list[str]:
+        """Why an agent was not chosen, in one text for each date.
+
+        Args:
+            agent: the agent.
+            date: the only date that is asked about, as the plan shows it, with or without its time.
+        """
+        shown = {self._in_words(each): each for each in self.dates}
+        asked = {when: each for when, each in shown.items() if date is None or date in (when, when.partition(" ")[0])}
+        if not asked:
+            raise ValueError(f"date must be a date of the plan, such as {listed(list(shown), 5)}, got {date!r}")
+        return [f"{when}: {each.why_not(agent)}" for when, each in asked.items()]
+
+    def _in_words(self, date: PlannedDate) -> str:
+        return date_in_words(date.needs.at, date.needs.all_day, self.after.zone)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan, of the types that JSON has."""
@@ -176,6 +199,10 @@ def turns_document(turns: Sequence[PlannedTurn], zone: str) -> Document:
     impossible = sum(turn.status != PRESENT for turn in turns)
     if impossible:
         blocks.append(f"{counted(impossible, 'turn')} cannot be taken: decide again with bygones ledger replan.")
+    if turns:
+        blocks.append(
+            "Why a turn is planned: bygones ledger explain LEDGER EVENT. Add --why-not AGENT for someone else."
+        )
     headline = f"{counted(len(turns), 'planned turn')} (times in {zone})" if turns else "Nothing is planned."
     return Document(headline, blocks, "Planned")
 
@@ -232,7 +259,7 @@ def without_later_joiners(
     """The needs of a date without agents who join after it, and when each of them joins."""
     asking = needs.request.agent_names
     joins = {name: participation[name][0][0] for name in asking if name in participation}
-    later = {name: f"joins on {day_in_words(at, zone)}" for name, at in joins.items() if at > needs.at}
+    later = {name: f"{JOINS} {day_in_words(at, zone)}" for name, at in joins.items() if at > needs.at}
     if not later:
         return needs, later
     return needs._replace(request=needs.request.among([name for name in asking if name not in later])), later
