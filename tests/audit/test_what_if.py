@@ -3,13 +3,16 @@
 import json
 import math
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from bygones.audit import Clock, audit, read_history, replay_queue, what_if
+from bygones.audit.replay.courses import Spread
 from bygones.audit.replay.memories import named_memory, of_half_life
+from bygones.audit.replay.what_if_document import _fairest
 from bygones.cli import program
 from bygones.memory import Reset, SlidingWindow
 
@@ -258,6 +261,29 @@ def test_memories_by_their_names():
     assert named_memory(clock, "reset(every=7d)").memory(5 * 86_400e6) == (Reset(1), 7 * 86_400e6)
     assert named_memory(clock, "discounted(half_life=7d)") == of_half_life(clock, "7d")
     assert named_memory(clock, "sliding_window(30d)").memory(1e6)[0] == SlidingWindow(1000)
+
+
+@pytest.mark.parametrize(
+    ("actual", "alternatives", "words"),
+    [
+        ((0.4, 0.4), [(0.2, 0.2), (0.3, 0.3)], "One-step with a half-life of 0 would have been the fairest of the two"),
+        ((0.4, 0.4), [(0.2, 0.2), (0.2, 0.2)], "half-life of 1 would have been fairer than what happened: "),
+        ((0.4, 0.4), [(0.2, 0.25), (0.24, 0.3)], "half-life of 1 may be as fair, since the ranges overlap."),
+        ((0.4, 0.4), [(0.2, 0.25)], "would have been 0.2 to 0.25 instead of the actual 0.4 (at least 0.15 lower)."),
+        ((0.4, 0.4), [(0.2, 0.2)], "the Gini coefficient of the totals received would have been 0.2 instead of the"),
+        ((0.4, 0.4), [(0.2, 0.4), (0.5, 0.5)], "No alternative would have been clearly fairer than what happened: "),
+        ((0.1, 0.1), [(0.2, 0.2)], "would have been 0.2 at best, and was 0.1."),
+    ],
+)
+def test_the_headline_calls_only_the_fairest_the_fairest(actual, alternatives, words):
+    def course(gini, number=None):
+        memory = SimpleNamespace(phrase=f"With a half-life of {number}")
+        return SimpleNamespace(gini_received=Spread(*gini), total=Spread(5, 5), rule="one-step", memory=memory)
+
+    courses = [course(gini, number) for number, gini in enumerate(alternatives)]
+    headline = _fairest(SimpleNamespace(courses=[course(actual), *courses], alternatives=lambda: courses, kind="good"))
+    assert words in headline
+    assert ("the fairest" in headline) == ("the fairest" in words)
 
 
 def test_pages(jobs, tmp_path):

@@ -142,8 +142,12 @@ def _table(table: Table, console: Console) -> None:
             padding=(0, 1, 0, 0),
         )
         for j, width in _widths(part, least, most, room).items():
-            side = "right" if table.is_numeric(j) else "left"
-            shown.add_column(Text(printable(headings[j].name)), justify=side, overflow="fold", width=width)
+            shown.add_column(
+                Text(printable(headings[j].name)),
+                justify="right" if table.is_numeric(j) else "left",
+                overflow="fold",
+                width=width,
+            )
         if table.chosen:
             shown.add_column("")
         for place, (i, row) in enumerate(zip(indices, cells, strict=True)):

@@ -63,17 +63,33 @@ def _draws_note(draws: int) -> str:
 
 
 def _fairest(what_if: WhatIf) -> str:
-    """Which alternative would have been the fairest, compared with the actual course, and at which cost."""
+    """Which alternative would have been fairer than the actual course, by how much, and at which cost."""
     actual, rest = what_if.courses[0], what_if.alternatives()
-    fairest = min(rest, key=lambda course: course.gini_received.high)
-    was, gini = actual.gini_received.text, fairest.gini_received.text
-    equal = [course for course in rest if course.gini_received.text == gini]
-    names = listed([f"{course.rule} with {course.memory.phrase.removeprefix('With ')}" for course in equal], 2)
-    if fairest.gini_received.high >= actual.gini_received.low:
-        return f"No alternative would have been clearly fairer than what happened: Gini {gini}, and actually {was}."
-    of = f"the fairest of the {number_in_words(len(rest))} alternatives" if len(rest) > 1 else "fairer"
-    total = f"The total would have been {fairest.total.text} instead of {actual.total.text}."
-    return f"{capitalized(names)} would have been {of}: Gini {gini} instead of the actual {was}. {total}"
+    measure = f"the Gini coefficient of the totals {words(what_if.kind).received}"
+    best = min(rest, key=lambda course: (course.gini_received.high, course.gini_received.low))
+    was, gini = actual.gini_received, best.gini_received
+    if gini.high >= was.low:
+        lowest = f"{measure} would have been {gini.text} at best, and was {was.text}"
+        return f"No alternative would have been clearly fairer than what happened: {lowest}."
+    # A draw decides between ranges that meet, so none of their alternatives is the fairest.
+    close = [course for course in rest if course.gini_received.low <= gini.high]
+    equal = [course for course in close if course.gini_received.text == gini.text]
+    others = [course for course in close if course not in equal]
+    is_fairest = not others and len(equal) < len(rest)
+    fairer = (
+        f"the fairest of the {number_in_words(len(rest))} alternatives" if is_fairest else "fairer than what happened"
+    )
+    size = f"{'' if gini.low == gini.high and was.low == was.high else 'at least '}{amount(was.low - gini.high)} lower"
+    numbers = f"{measure} would have been {gini.text} instead of the actual {was.text} ({size})"
+    doubt = f" {_courses(others)} may be as fair, since the ranges overlap." if others else ""
+    total = f" The total would have been {best.total.text} instead of {actual.total.text}."
+    return f"{_courses(equal)} would have been {fairer}: {numbers}.{doubt}{total}"
+
+
+def _courses(courses: Sequence[Course]) -> str:
+    """Alternatives at the beginning of a sentence."""
+    names = [f"{course.rule} with {course.memory.phrase.removeprefix('With ')}" for course in courses]
+    return capitalized(listed(names, 2))
 
 
 def _name(course: Course) -> str:
