@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,7 @@ class Proposal(Answer):
         """The assignment of each agent who is served, in words."""
         return self.allocation.gets
 
-    @property
+    @cached_property
     def explanation(self) -> Explanation:
         """Why this is the decision, with the last time that each agent in question was served."""
         stood, names = self.standing, set(self.request.asking)

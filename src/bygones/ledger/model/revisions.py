@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 from bygones.ledger.model.events import DECISIONS, RECEIVED, counted
 
@@ -22,6 +22,10 @@ NOTHING = 1e-9
 
 RESTING = (*RECEIVED, "correction")
 """Kinds of event that lapse with the event they refer to."""
+
+
+RELATING = ("to", "redecides")
+"""Details that relate an event to others: the amount to which it corrects one, and the decision that it replaces."""
 
 
 class Related(NamedTuple):
@@ -41,6 +45,14 @@ Revisions: TypeAlias = dict[tuple[int, int], tuple[int | None, float | None]]
 at all."""
 
 
+def related(
+    seq: int, kind: str, time: int, refers: int | None, amount: float | None, details: Mapping[str, Any]
+) -> Related:
+    """The links of an event to others; anything but a number in its details is none."""
+    to, origin = (value if isinstance(value := details.get(name), int | float) else None for name in RELATING)
+    return Related(seq, kind, time, refers, amount or 0.0, to, None if origin is None else int(origin))
+
+
 def revisions(events: Iterable[Related]) -> Revisions:
     """The revisions that follow from related events."""
     known = {event.seq: event for event in sorted(events, key=lambda event: event.seq)}
@@ -53,7 +65,7 @@ def revisions(events: Iterable[Related]) -> Revisions:
 
     def is_lapsed(seq: int) -> bool:
         event = known[seq]
-        if seq in voided or any(later > seq and later not in voided for later in versions.get(_slot(event), ())):
+        if seq in voided or any(later > seq and later not in voided for later in versions.get(slot(event), ())):
             return True
         return event.kind in RESTING and event.refers in known and is_lapsed(event.refers)
 
@@ -83,7 +95,7 @@ def revisions(events: Iterable[Related]) -> Revisions:
         if event.kind in RESTING and target is not None:
             resting[target.seq].append(seq)
         if event.kind in DECISIONS:
-            versions[_slot(event)].append(seq)
+            versions[slot(event)].append(seq)
             about = event
         elif event.kind == "correction" and target is not None:
             now = corrected(target.seq)
@@ -101,7 +113,7 @@ def revisions(events: Iterable[Related]) -> Revisions:
         else:
             continue
         # As one version of a decision comes or goes, another comes into effect or lapses.
-        for each in versions.get(_slot(about), [about.seq]):
+        for each in versions.get(slot(about), [about.seq]):
             look(each, seq)
     return intervals
 
@@ -114,7 +126,7 @@ def _corrected_to(correction: Related, now: float, recorded: float) -> float:
     return 0.0 if abs(to) <= NOTHING * abs(recorded) else to
 
 
-def _slot(event: Related) -> tuple[str, int]:
+def slot(event: Related) -> tuple[str, int]:
     """The key of all versions of one decision: the decision made first, or the instant of a plan."""
     if event.kind == "plan":
         return "plan", event.time

@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from bygones.ledger.model.events import DECISIONS, load_details
-from bygones.ledger.model.revisions import RESTING, Related, Revisions, revisions
+from bygones.ledger.model.revisions import RESTING, Related, Revisions, related, revisions
 from bygones.ledger.storage import dialects, schema
 
 
@@ -152,7 +152,7 @@ def _load(connection: sa.Connection, seqs: Collection[int]) -> Iterator[Related]
     query = sa.select(table.c.seq, table.c.kind, table.c.time, table.c.refers, table.c.amount, table.c.details)
     for seq, kind, time, refers, amount, text in dialects.select_many(connection, query, table.c.seq, seqs):
         details = load_details(text) if kind in ("correction", *DECISIONS) else {}
-        yield Related(seq, kind, time, refers, amount or 0.0, details.get("to"), details.get("redecides"))
+        yield related(seq, kind, time, refers, amount, details)
 
 
 def _select(

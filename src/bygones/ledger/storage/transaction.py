@@ -64,7 +64,7 @@ class Transaction:
     def __init__(self, connection: sa.Connection, head: sa.Row[Any], author: str = "") -> None:
         self.connection, self.head = connection, head
         self.author = dialects.in_database(connection, author)
-        self.book = rows.load_book(head.rules)
+        self.book = self._book_before = rows.load_book(head.rules)
         self.recorded = rows.clock(connection)
         self.settled = int(head.settled)
         self.remembering = self._in_force()
@@ -262,13 +262,14 @@ class Transaction:
             )  # fmt: skip
         self.finish()
 
-    def check_units(self, before: RuleBook) -> None:
+    def check_units(self) -> None:
         """Refuses to leave the memory in two units, by the rules before the transaction and now.
 
         Under normalised reports a decision records multiples of each agent's usual report, otherwise the needs
         themselves. Added up in one memory, 8 hours would count eight times an ordinary day. So from the first
         amount on, `reports` must not change.
         """
+        before = self._book_before
         if len({rules.reports for book in (before, self.book) for rules in book.history}) == 1:
             return
         table = schema.events
@@ -296,7 +297,7 @@ class Recorder(NamedTuple):
             if keep:
                 transaction.finish()
             if keep and transaction.head.head > head.head:
-                transaction.check_units(rows.load_book(head.rules))
+                transaction.check_units()
             else:
                 # If nothing was recorded, waiting events would have been settled without a trace.
                 connection.rollback()
