@@ -4,8 +4,8 @@ An event lapses when a later event of kind `void` names it; a void of that void 
 lapses with it: the amounts received through a decision, and the corrections of an amount. A correction sets an amount
 from there on. If there are several, the last that is not void counts.
 
-A decision that was made again in place of another is a *version* of it, and so are all plans for one instant. Only the
-last version that is not void is in effect, no matter which versions were made void or put back in between.
+All decisions with one draw are *versions* of one decision, and so are all plans for one instant. Only the last version
+that is not void is in effect, no matter which versions were made void or put back in between.
 
 The table `revised` holds all of this as intervals of event numbers: between two events another counted with some
 amount, or not at all. So the state before any event can be read, too. The table follows from the events; `verify`
@@ -32,7 +32,7 @@ RESTING = (*RECEIVED, "correction")
 
 
 class Related(NamedTuple):
-    """The links of an event to others: the one it refers to, the amount it corrects that to, the one it replaces."""
+    """The links of an event: to the event it refers to, the amount of a correction, the decision replaced, the draw."""
 
     seq: int
     kind: str
@@ -41,6 +41,7 @@ class Related(NamedTuple):
     amount: float
     to: float | None
     origin: int | None
+    draw: int | None
 
 
 Revisions: TypeAlias = dict[tuple[int, int], tuple[int | None, float | None]]
@@ -66,6 +67,12 @@ def _open_at(table: sa.FromClause, head: int | None) -> list[sa.ColumnElement[bo
     if head is None:
         return [table.c.until.is_(None)]
     return [table.c.since <= head, table.c.until.is_(None) | (table.c.until > head)]
+
+
+def void_events(head: int | None = None) -> sa.Select[Any]:
+    """The events that are void, now or as of the event with number `head`."""
+    table = schema.revised
+    return sa.select(table.c.event).where(table.c.amount.is_(None), *_open_at(table, head))
 
 
 def amounts_of(connection: sa.Connection, seqs: Collection[int]) -> dict[int, float]:
@@ -206,9 +213,11 @@ def _corrected_to(correction: Related, now: float, recorded: float) -> float:
 
 
 def _slot(event: Related) -> tuple[str, int]:
-    """The key of all versions of one decision: the decision made first, or the instant of a plan."""
+    """The key of all versions of one decision: the instant of a plan; the draw or, in version 2, the first decision."""
     if event.kind == "plan":
         return "plan", event.time
+    if event.draw is not None:
+        return "draw", event.draw
     return event.kind, event.origin or event.seq
 
 
@@ -254,9 +263,11 @@ def _versions(connection: sa.Connection, seqs: Collection[int]) -> set[int]:
         *origins,
     }
     again = _select(connection, sa.select(links.c.event).where(links.c.kind == "redecides"), links.c.other, first)
+    numbers = _select(connection, sa.select(links.c.other).where(links.c.kind == "draw"), links.c.event, seqs)
+    drawn = _select(connection, sa.select(links.c.event).where(links.c.kind == "draw"), links.c.other, numbers)
     times = _select(connection, sa.select(table.c.time).where(table.c.kind == "plan"), table.c.seq, seqs)
     plans = _select(connection, sa.select(table.c.seq).where(table.c.kind == "plan"), table.c.time, times)
-    return {*first, *again, *plans}
+    return {*first, *again, *drawn, *plans}
 
 
 def _load(connection: sa.Connection, seqs: Collection[int]) -> Iterator[Related]:
@@ -264,7 +275,8 @@ def _load(connection: sa.Connection, seqs: Collection[int]) -> Iterator[Related]
     query = sa.select(table.c.seq, table.c.kind, table.c.time, table.c.refers, table.c.amount, table.c.details)
     for seq, kind, time, refers, amount, text in dialects.select_many(connection, query, table.c.seq, seqs):
         details = load_details(text) if kind in ("correction", *DECISIONS) else {}
-        yield Related(seq, kind, time, refers, amount or 0.0, details.get("to"), details.get("redecides"))
+        number = details.get("draw", {}).get("number")
+        yield Related(seq, kind, time, refers, amount or 0.0, details.get("to"), details.get("redecides"), number)
 
 
 def _select(
