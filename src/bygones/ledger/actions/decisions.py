@@ -192,7 +192,8 @@ def propose(
     book = rows.load_book(head.rules)
     time = _time(connection, book, at, rows.clock(connection) if now is None else now)
     stood = timeline.standing(connection, book, time)
-    return proposal(connection, stood, request, int(head.head), draw_table.next_draw(connection))
+    draw = draw_table.next_draw(connection, request.to_dict(), time, book.zone)
+    return proposal(connection, stood, request, int(head.head), draw)
 
 
 def proposal(
@@ -255,7 +256,8 @@ def proposal(
 def accept(tx: Transaction, proposal: Proposal, note: str = "") -> list[Event]:
     """Records a decision and the utilities received through it."""
     nothing_since = proposal.head in (tx.began_with, tx.head.head)
-    if not nothing_since or draw_table.next_draw(tx.connection).seed != proposal.draw.seed:
+    draw = draw_table.next_draw(tx.connection, proposal.request.to_dict(), proposal.at, tx.book.zone)
+    if not nothing_since or draw.seed != proposal.draw.seed:
         raise StaleProposalError("something has been recorded since this proposal was made: decide again")
     drawn = draw_table.reveal(tx.connection, proposal.draw, tx.next)
     time = tx.time(as_datetime(proposal.at), ahead=SKEW)

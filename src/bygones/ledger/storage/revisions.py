@@ -36,6 +36,12 @@ def _open_at(table: sa.FromClause, head: int | None) -> list[sa.ColumnElement[bo
     return [table.c.since <= head, table.c.until.is_(None) | (table.c.until > head)]
 
 
+def void_events(head: int | None = None) -> sa.Select[Any]:
+    """The events that are void, now or as of the event with number `head`."""
+    table = schema.revised
+    return sa.select(table.c.event).where(table.c.amount.is_(None), *_open_at(table, head))
+
+
 def amounts_of(connection: sa.Connection, seqs: Collection[int]) -> dict[int, float]:
     """The amounts of the corrected events among these, if they are in effect."""
     table = schema.revised
@@ -142,9 +148,11 @@ def _versions(connection: sa.Connection, seqs: Collection[int]) -> set[int]:
         *origins,
     }
     again = _select(connection, sa.select(links.c.event).where(links.c.kind == "redecides"), links.c.other, first)
+    numbers = _select(connection, sa.select(links.c.other).where(links.c.kind == "draw"), links.c.event, seqs)
+    drawn = _select(connection, sa.select(links.c.event).where(links.c.kind == "draw"), links.c.other, numbers)
     times = _select(connection, sa.select(table.c.time).where(table.c.kind == "plan"), table.c.seq, seqs)
     plans = _select(connection, sa.select(table.c.seq).where(table.c.kind == "plan"), table.c.time, times)
-    return {*first, *again, *plans}
+    return {*first, *again, *drawn, *plans}
 
 
 def _load(connection: sa.Connection, seqs: Collection[int]) -> Iterator[Related]:

@@ -71,7 +71,7 @@ class Transaction:
         """The memory of the stored snapshot."""
         self.began_with = int(head.head)
         """The number of the last event before this transaction."""
-        self._is_committed = draw_table.is_published(connection)
+        self._has_published = False
         self._events: list[Event] = []
         if self.recorded > self.settled:
             self._settle()
@@ -107,13 +107,12 @@ class Transaction:
 
     def append(self, kind: str, time: int, **fields: Any) -> Event:
         """Adds an event for `finish` to save."""
-        if not self._is_committed:
-            # A ledger of before there were commitments makes its first.
-            self._is_committed = True
-            fields["details"] = {
-                "draw": draw_table.publish(self.connection, self.next),
-                **(fields.get("details") or {}),
-            }
+        if not self._has_published:
+            # The first event of a ledger of an earlier version publishes its chains of seeds.
+            self._has_published = True
+            details = fields.get("details") or {}
+            drawn = draw_table.publish(self.connection, self.next) | details.get("draw", {})
+            fields["details"] = {**details, **({"draw": drawn} if drawn else {})} or None
         fields["details"] = _as_stored(fields.get("details"))
         event = Event(self.next, kind, time, self.recorded, author=self.author, **fields)
         self._events.append(event)
