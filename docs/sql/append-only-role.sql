@@ -35,7 +35,7 @@ GRANT SELECT, INSERT, UPDATE ON revised TO ledger_writer;
 GRANT SELECT, INSERT ON links TO ledger_writer;
 GRANT SELECT, INSERT ON given TO ledger_writer;
 
--- The end of the chain of seeds is secret: whoever can decide can read it. It moves on when a chain is used up.
+-- The ends of the chains of seeds are secret: whoever can decide can read them. One moves on when a chain is used up.
 GRANT SELECT, UPDATE ON draws TO ledger_writer;
 
 -- Nobody records in another user's name.
@@ -59,13 +59,18 @@ BEGIN
 END
 $$;
 
--- The secret stays until a decision has revealed it, the last of its chain.
+-- The secret of decisions stays until the last decision of its chain has revealed it, and the secret of days for ever.
 CREATE OR REPLACE FUNCTION check_seed() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
-    IF NEW.seed <> OLD.seed AND NOT EXISTS (
-        SELECT FROM events WHERE seq > coalesce(OLD.event, 0) AND position(OLD.seed IN details) > 0
-    ) THEN
+    IF (NEW.seed, NEW.before) <> (OLD.seed, OLD.before) AND NOT (NEW.before = OLD.before + 10000 AND EXISTS (
+        SELECT FROM events WHERE seq > coalesce(OLD.event, 0) AND kind = 'decision'
+            AND details::jsonb #>> '{draw,seed}' = OLD.seed
+            AND details::jsonb #>> '{draw,number}' = CAST(NEW.before AS text)
+    )) THEN
         RAISE EXCEPTION 'the secret of the draws must stay until a decision reveals it';
+    END IF;
+    IF (NEW.days, coalesce(OLD.days_event, NEW.days_event)) IS DISTINCT FROM (OLD.days, NEW.days_event) THEN
+        RAISE EXCEPTION 'the secret of the days must stay';
     END IF;
     RETURN NULL;
 END

@@ -55,6 +55,21 @@ def test_from_a_preview_to_a_changed_plan(run, refused, ward, tmp_path):
     assert "Verified" in run("verify", ward)
 
 
+def test_a_date_on_which_nobody_is_available_is_named_and_the_others_are_planned_again(run, refused, ward, tmp_path):
+    run("plan", ward, "people.csv", "--from", ahead(1), "--until", ahead(4), "--publish")
+    rows = ["agent,need,available", f"ana,10,not {ahead(1)}", "ben,10,no", f"cem,10,not {ahead(1)}"]
+    (tmp_path / "now.csv").write_text("\n".join(rows))
+    data = json.loads(run("replan", ward, "--table", "now.csv", "--accept", "--json"))
+    assert [each["why"] for each in data["dates"]] == [
+        ["ana is not available", "nobody else can take it"],
+        ["ben is not available"],
+    ]
+    assert [turn["agent"] for turn in json.loads(run("planned", ward, "--json"))] == ["ana", "cem", "ana"]
+    dates = ("--from", ahead(1), "--until", ahead(2))
+    assert f"nobody is available on {ahead(1)}" in refused("plan", ward, "now.csv", *dates)
+    assert "Verified" in run("verify", ward)
+
+
 def test_decide_takes_a_table_with_dates(run, refused, ward, tmp_path):
     table = tmp_path / "dates.csv"
     table.write_text(f"date,agent,need\n{ahead(2)},ana,10\n{ahead(2)},ben,10\n{ahead(1)},cem,8\n{ahead(1)},ben,8\n")

@@ -4,6 +4,7 @@ import random
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -112,6 +113,50 @@ class TestOneVersionCounts:
             team.void(voids[0])
         assert len(team.plans.turns()) == 1
         assert team.verify().problems == ()
+
+
+STEPS = st.tuples(
+    st.sampled_from(["decide", "redecide", "plan", "unplan", "plan", "replan", "void", "void", "void", "void"]),
+    st.integers(2, 5),
+)
+
+
+def take(ledger, step, number):
+    """One step of a history in which anything is decided, planned, made void and put back."""
+    if step == "decide":
+        ledger.decide(EVERYBODY, at=f"2026-01-{number:02}")
+    elif step == "redecide":
+        ledger.record(NAMES[number % 3], 50, at="2026-01-01T12:00")
+        ledger.redecide("2026-01-01", accept=True)
+    elif step == "plan":
+        ledger.plans.publish([DateNeeds(ahead(number), False, EVERYBODY)])
+    elif step == "unplan":
+        ledger.plans.void()
+    elif step == "replan":
+        here = dict.fromkeys([name for name in NAMES if name != NAMES[number % 3]], 1.0)
+        ledger.plans.redecide(needs=[DateNeeds(ahead(day), False, ChooseK(here)) for day in (2, 3, 4)], accept=True)
+    else:
+        versions = [event.seq for event, _ in ledger.events() if event.kind in ("decision", "plan", "void")]
+        if len(versions) > number - 2:
+            ledger.void(versions[1 - number])
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(STEPS, min_size=8, max_size=20))
+def test_whatever_is_made_void_and_put_back_one_version_counts_and_has_the_same_draw(new_path, steps):
+    with Ledger.new(new_path(), Rules("inf", newcomers="zero"), began="2026-01-01") as ledger:
+        ledger.join_all(NAMES, at="2026-01-01")
+        for step, number in steps:
+            with suppress(ValueError):  # what is refused changes nothing
+                take(ledger, step, number)
+            counting = [event for event, _ in ledger.events(in_effect=True)]
+            draws = [event.details["draw"]["number"] for event in counting if event.kind == "decision"]
+            dates = [event.time for event in counting if event.kind == "plan"]
+            through = [event.refers for event in counting if event.kind in ("planned", "received") and event.refers]
+            assert len(draws) == len(set(draws))
+            assert len(dates) == len(set(dates))
+            assert sorted(through) == sorted(e.seq for e in counting if e.kind in ("decision", "plan"))
+        assert ledger.verify().problems == ()
 
 
 class TestCorrectionsStay:

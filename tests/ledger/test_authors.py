@@ -5,10 +5,12 @@ from contextlib import suppress
 
 import psycopg
 import pytest
+import sqlalchemy as sa
 
 from bygones.allocation import ChooseK
 from bygones.ledger import Ledger, LedgerError
 from bygones.ledger.proof.verification import rebuild
+from bygones.ledger.storage import schema
 from support.guides import DOCS
 
 
@@ -97,6 +99,9 @@ def test_the_append_only_role_cannot_alter_or_remove(desk, statement):
         ("UPDATE ledger SET head = head + 5", "the head of the ledger must be its last event"),
         ("UPDATE ledger SET head_hash = ''", "the head of the ledger must be its last event"),
         ("UPDATE draws SET seed = '00'", "the secret of the draws must stay until a decision reveals it"),
+        ("UPDATE draws SET before = 10000", "the secret of the draws must stay until a decision reveals it"),
+        ("UPDATE draws SET days = '00'", "the secret of the days must stay"),
+        ("UPDATE draws SET days_event = NULL", "the secret of the days must stay"),
         (
             "CREATE TEMPORARY TABLE events AS SELECT 99 AS seq, ''::bytea AS hash, (SELECT seed FROM draws) AS details;"
             "UPDATE ledger SET head = 99, head_hash = ''",
@@ -110,6 +115,29 @@ def test_the_append_only_role_cannot_spoil_what_the_events_do_not_give_back(desk
     with pytest.raises(psycopg.errors.RaiseException, match=message):
         connection.commit()
     connection.close()
+
+
+def test_the_append_only_role_cannot_exchange_the_seed_by_an_event_that_has_it(desk):
+    def act(tx):
+        secret = tx.connection.execute(sa.select(schema.draws.c.seed)).scalar_one()
+        tx.connection.execute(schema.draws.update().values(seed="0" * 64))
+        return tx.append("received", tx.recorded, agent="ana", amount=0.0, details={"draw": {"seed": secret}})
+
+    refusal = "the secret of the draws must stay until a decision reveals it"
+    with Ledger.open(desk[1]) as ledger, pytest.raises(LedgerError, match=refusal):
+        ledger._recorder.write(act)
+
+
+def test_the_append_only_role_begins_another_chain_with_the_last_draw(desk):
+    with psycopg.connect(desk[0]) as connection:  # as if ten thousand draws had been made
+        connection.execute("ALTER TABLE draws DISABLE TRIGGER draws_seed")
+        connection.execute("UPDATE draws SET before = before + 2 - 10000")
+        connection.execute("ALTER TABLE draws ENABLE TRIGGER draws_seed")
+        (secret,) = connection.execute("SELECT seed FROM draws").fetchone()
+    with Ledger.open(desk[1], author="Ana") as ledger:
+        decision = ledger.accept(ledger.propose(ChooseK({"ana": 1, "ben": 1}), at="2026-01-06"))[0]
+        assert decision.details["draw"]["seed"] == secret
+        assert decision.details["draw"]["before"] == 2
 
 
 def test_what_the_append_only_role_can_spoil_is_found_and_rebuilt(desk):

@@ -9,12 +9,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from bygones.allocation import ChooseK, Divide
-from bygones.ledger import DateNeeds, Ledger, Rules, StaleProposalError, check_draw
-from bygones.ledger.model.draws import LENGTH, Draw, hashed, seed_of
-from bygones.ledger.model.times import instant
+from bygones.ledger import DateNeeds, Ledger, LedgerError, Rules, StaleProposalError, check_draw
+from bygones.ledger.model.draws import DAYS, LENGTH, Draw, hashed, number_of_day, seed_of
+from bygones.ledger.model.times import day, instant
+from bygones.ledger.storage import schema
 from support.command_line import run
+from support.forgery import rewrite
 
 MINUTE, DAY = 60_000_000, 86_400_000_000
 EVERYBODY = ChooseK({"ana": 1, "ben": 1, "cem": 1})
@@ -140,6 +143,168 @@ def test_to_move_a_date_by_minutes_draws_nothing_new(new_path):
             ledger.plans.publish([DateNeeds(night + later * MINUTE, False, EVERYBODY)])
             assert [turn.agent for turn in ledger.plans.turns()] == first
         assert ledger.verify().problems == ()
+
+
+def test_to_make_decisions_void_in_another_order_exchanges_no_draws(team):
+    morning, evening = EVERYBODY, ChooseK({"ana": 2, "ben": 2, "cem": 2})
+    requests = {"2026-01-02": morning, "2026-01-03": evening}
+    events = {at: team.accept(team.propose(request, at=at))[0] for at, request in requests.items()}
+    numbers = {at: event.details["draw"]["number"] for at, event in events.items()}
+    team.void(events["2026-01-02"].seq)
+    assert team.propose(morning, at="2026-01-03").draw.number == numbers["2026-01-02"], "of the same request"
+    assert team.propose(Divide(3.0, {"ana": 1.0}), at="2026-01-04").draw.number == 3, "of neither"
+    team.void(events["2026-01-03"].seq)
+    for at, request in [("2026-01-03", evening), ("2026-01-03T12:00", morning)]:
+        assert team.decide(request, at=at).draw.number == numbers[at[:10] if request is evening else "2026-01-02"]
+    assert team.verify().problems == ()
+
+
+def test_a_void_decision_does_not_come_back_while_another_has_its_draw(team):
+    first = team.accept(team.propose(EVERYBODY, at="2026-01-02"))[0]
+    void = team.void(first.seq)
+    again = team.accept(team.propose(ChooseK({"ana": 2, "ben": 1}), at="2026-01-02T08:00"))[0]
+    with pytest.raises(ValueError, match=f"event {first.seq} was decided again as event {again.seq}"):
+        team.void(void.seq)
+    team.void(again.seq)
+    team.void(void.seq)
+    assert team.void_since(first.seq) is None
+    assert team.verify().problems == ()
+
+
+def in_days(days):
+    return instant(datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)) + days * DAY
+
+
+def test_neither_dates_planned_before_nor_decisions_change_the_draw_of_a_date(team):
+    dates = [in_days(days) for days in (3, 9, 6)]
+    draws = [team.plans.draft([DateNeeds(at, False, EVERYBODY)]).dates[0].proposal.draw for at in dates]
+    team.decide(ChooseK({"ana": 0, "ben": 0}), at="2026-01-02")
+    for at, draw in reversed(list(zip(dates, draws, strict=True))):
+        assert team.plans.publish([DateNeeds(at, False, EVERYBODY)]).dates[0].proposal.draw == draw
+    assert team.verify().problems == ()
+    for plan in (event for event, _ in team.events() if event.kind == "plan"):
+        assert check_draw(plan, team.committing(plan))
+
+
+def test_explain_says_how_to_check_the_draw_of_a_date(team, capsys):
+    team.plans.publish([DateNeeds(in_days(3), False, EVERYBODY)])
+    (plan,) = [event for event, _ in team.events() if event.kind == "plan"]
+    printed = run(capsys, "ledger", "explain", team.name, plan.seq)
+    drawn = plan.details["draw"]
+    assert f"The draw of {drawn['day']} was made with the seed {drawn['seed']}." in printed
+    assert f"times with SHA-256, it is {team.event(1).details['draw']['days']}, as published in event 1." in printed
+
+
+ALONE = ChooseK({"ana": 1.0})
+
+
+def forged(ledger, wanted, **changes):
+    """The problems that are found once an event has another draw."""
+    path = ledger.name
+    rewrite(path, lambda event: event._replace(details=event.details | changes) if event.seq == wanted else event)
+    return ledger.verify().problems
+
+
+def test_verify_finds_a_date_with_the_draw_of_another(team):
+    for days in (3, 4):
+        team.plans.publish([DateNeeds(in_days(days), False, ALONE)])
+    first, second = (event for event, _ in team.events() if event.kind == "plan")
+    (problem,) = forged(team, second.seq, draw=first.details["draw"])
+    assert problem.startswith(f"decision {second.seq} has the draw of ")
+
+
+def test_verify_finds_a_date_with_another_seed(team):
+    team.plans.publish([DateNeeds(in_days(3), False, ALONE)])
+    plan = next(event for event, _ in team.events() if event.kind == "plan")
+    drawn = plan.details["draw"]
+    for forgery, problem in [
+        (drawn | {"seed": "0" * 64}, f"the seed of decision {plan.seq} is not the one published for {drawn['day']}"),
+        ({}, f"decision {plan.seq} does not reveal the seed of its day"),
+    ]:
+        with pytest.raises(LedgerError, match=problem):
+            forged(team, plan.seq, draw=forgery)
+
+
+def decided_again(team):
+    """A decision, the one made in its place, and one of another day."""
+    team.record("ben", 3, at="2026-01-02")
+    first = team.accept(team.propose(ChooseK({"ana": 1.0, "ben": 1.0}), at="2026-01-03"))[0]
+    other = team.accept(team.propose(ChooseK({"cem": 1.0}), at="2026-01-04"))[0]
+    team.record("ana", 50, at="2026-01-02T12:00")
+    assert team.redecide("2026-01-03", "2026-01-04", accept=True)
+    again = next(event for event, _ in team.events() if "redecides" in (event.details or {}))
+    assert team.verify().problems == ()
+    return first, again, other
+
+
+def test_verify_finds_a_decision_made_again_with_another_draw(team):
+    first, again, other = decided_again(team)
+    problem = f"decision {again.seq} has another draw than decision {first.seq}, which it replaces"
+    assert problem in forged(team, again.seq, draw=other.details["draw"])
+
+
+def test_verify_finds_a_decision_in_place_of_another_one_that_it_does_not_replace(team):
+    _, again, other = decided_again(team)
+    problem = f"decision {again.seq} is not decision {other.seq} made again, but another one"
+    assert problem in forged(team, again.seq, draw=other.details["draw"], redecides=other.seq)
+
+
+def test_verify_finds_another_draw_of_a_decision_that_it_cannot_repeat(team):
+    team.decide(ALONE, at="2026-01-02")
+    team.decide(ALONE, at="2026-01-03")
+    first, second = (event for event, _ in team.events() if event.kind == "decision")
+    problem = f"decision {second.seq} has draw 1, but it was the turn of 2"
+    assert problem in forged(team, second.seq, draw=first.details["draw"], optimal=False)
+
+
+def crafted(ledger, kind="received", secret="0" * 64, number=LENGTH, **details):
+    """An event by which a person who can append and change the secret would choose all further draws."""
+
+    def act(tx):
+        row = tx.connection.execute(sa.select(schema.draws)).one()
+        drawn = {"number": number, "seed": seed_of(row.seed, 1), "chain": seed_of(secret, 0), "before": number}
+        tx.connection.execute(schema.draws.update().values(seed=secret, before=number, event=tx.next))
+        agent = {} if kind in ("decision", "rules") else {"agent": "ana", "amount": 0.0}
+        return tx.append(kind, instant("2026-01-02"), **agent, details={"draw": drawn, **details})
+
+    return ledger._recorder.write(act)
+
+
+def test_verify_finds_a_seed_exchanged_by_an_event_that_is_no_decision(team):
+    event = crafted(team)
+    problems = team.verify().problems
+    assert problems[0] == f"event {event.seq} reveals a seed, but it is no decision"
+
+
+@pytest.mark.parametrize(("number", "problem"), [
+    (LENGTH, "reveals draw 10000 of the chain, but 1 is the next"),
+    (1, "begins another chain of seeds, but that of event"),
+])  # fmt: skip
+def test_verify_finds_a_seed_exchanged_by_a_decision(team, number, problem):
+    details = team.propose(ALONE, at="2026-01-02").details() | {"given": []}
+    crafted(team, "decision", number=number, **details)
+    assert any(problem in each for each in team.verify().problems)
+
+
+def test_verify_finds_that_the_days_were_exchanged(team):
+    def act(tx):
+        tx.connection.execute(schema.draws.update().values(days="0" * 64))
+        return tx.append("rules", instant("2026-01-02"), details={"draw": {"days": seed_of("0" * 64, 0, DAYS)}})
+
+    event = team._recorder.write(act)
+    assert team.verify().problems == (
+        f"event {event.seq} begins another chain of days",
+        "the seeds of the coming days do not fit the published chain",
+    )
+
+
+def test_a_day_is_hashed_in_iso_form():
+    assert day(instant("0999-12-31T23:30"), "UTC") == "0999-12-31"
+    assert number_of_day("2020-01-01") == 1
+    assert number_of_day("2119-12-31") == DAYS
+    for beyond in ("2019-12-31", "2120-01-01"):
+        with pytest.raises(ValueError, match="must be from the year 2020 to 2119"):
+            number_of_day(beyond)
 
 
 def test_a_chain_that_is_used_up_publishes_the_next(team, monkeypatch):

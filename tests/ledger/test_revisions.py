@@ -3,8 +3,8 @@
 from bygones.ledger.model.revisions import Related, revisions
 
 
-def event(seq, kind, refers=None, *, amount=0.0, to=None, origin=None, time=0):
-    return Related(seq, kind, time, refers, amount, to, origin)
+def event(seq, kind, refers=None, *, amount=0.0, to=None, origin=None, draw=None, time=0):
+    return Related(seq, kind, time, refers, amount, to, origin, draw)
 
 
 def test_a_void_and_the_void_of_it_begin_and_end_an_interval():
@@ -25,12 +25,13 @@ def test_an_older_correction_has_the_difference_only():
 
 
 def test_of_two_versions_the_last_counts_whichever_voids_were_taken_back():
-    first = [event(2, "decision"), event(3, "received", 2, amount=5)]
-    again = [event(4, "void", 2), event(5, "decision", origin=2), event(6, "received", 5, amount=5)]
     both_back = [event(7, "void", 5), event(8, "void", 4), event(9, "void", 7)]
-    for some in (again, [*again, *both_back]):
-        open_now = {seq for (seq, _), (until, _) in revisions([*first, *some]).items() if until is None}
-        assert open_now == {2, 3}
+    for old, new in (({}, {"origin": 2}), ({"draw": 1}, {"draw": 1})):  # of version 2, and since
+        first = [event(2, "decision", **old), event(3, "received", 2, amount=5)]
+        again = [event(4, "void", 2), event(5, "decision", **new), event(6, "received", 5, amount=5)]
+        for some in (again, [*again, *both_back]):
+            open_now = {seq for (seq, _), (until, _) in revisions([*first, *some]).items() if until is None}
+            assert open_now == {2, 3}
 
 
 def test_of_two_plans_for_one_instant_the_later_counts():

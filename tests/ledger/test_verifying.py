@@ -182,7 +182,7 @@ def test_decisions_come_out_again_from_what_was_in_effect_then(new_path):
         number = ledger.n_events() - 1
         ledger.decide(ChooseK({"ana": 1.0}), at="2026-01-04")
         void = ledger.void(number)
-        assert list(ledger.decide(both, at="2026-01-05").utilities) == ["ben"]
+        assert list(ledger.decide(ChooseK({"ana": 2, "ben": 2}), at="2026-01-05").utilities) == ["ben"]
         ledger.decide(ChooseK({"ana": 2.5}), at="2026-01-06")
         ledger.void(void.seq)
         assert list(ledger.decide(both, at="2026-01-07").utilities) == ["ana"]

@@ -61,8 +61,7 @@ class Deciding(LedgerDriver):
         decision, *received = new
         assert decision.kind == "decision"
         drawn = decision.details["draw"]
-        assert hashed(drawn["seed"]) == before.commitment()
-        assert self.model.commitment() == drawn["seed"], "the next decision draws with a seed that is known"
+        assert hashed(drawn["seed"]) == before.commitment(decision.time, decision.details["request"])
         assert all((e.kind, e.time, e.refers) == ("received", decision.time, decision.seq) for e in received)
         utilities = {event.agent: event.amount for event in received}
         assert utilities == given(decision)
@@ -77,12 +76,13 @@ class Deciding(LedgerDriver):
             return
         one, other = self.ledgers
         self.now = at
-        proposal, again = one.propose(ChooseK(asked)), other.propose(ChooseK(asked))
-        assert (proposal.gets(), proposal.commitment) == (again.gets(), self.model.commitment())
+        request = ChooseK(asked)
+        proposal, again = one.propose(request), other.propose(request)
+        assert (proposal.gets(), proposal.commitment) == (again.gets(), self.model.commitment(at, request.to_dict()))
         name = next(iter(asked))
         other.record(name, 0.0)
         self.adopt()
-        assert other.propose(ChooseK(asked)).gets() == proposal.gets()
+        assert other.propose(request).gets() == proposal.gets()
         try:
             one.accept(proposal)
         except StaleProposalError:

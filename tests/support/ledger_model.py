@@ -266,25 +266,30 @@ class Model:
         lowest = min(after.values())
         return abs(sum(utilities.values()) - amount) < CLOSE and all(level < lowest + 1e-6 for level in served)
 
-    def commitment(self):
+    def commitment(self, at, request):
         """The hash of the seed of the next decision: the one before it in the chain, which was published or revealed.
 
-        If nothing of the latest draw counts, it is used again.
+        The draw of a void decision of the same request or day is used again, if nothing with that draw counts.
         """
         drawn = [f for f in self.facts if "number" in (f.details or {}).get("draw", {})]
-        if not drawn:
-            return self.facts[0].details["draw"]["chain"]
-        latest = max(f.details["draw"]["number"] for f in drawn)
-        counts = any(f.details["draw"]["number"] == latest for f in drawn if f.seq not in self.void)
-        seed = next(f.details["draw"]["seed"] for f in drawn if f.details["draw"]["number"] == latest)
-        return seed if counts else hashed(seed)
+        seeds = {f.details["draw"]["number"]: f.details["draw"]["seed"] for f in drawn}
+        taken = {f.details["draw"]["number"] for f in drawn if f.seq not in self.void}
+        free = [
+            (f.details["request"] != request, f.details["draw"]["number"])
+            for f in drawn
+            if f.details["draw"]["number"] not in taken
+            and (f.details["request"] == request or f.time // DAY == at // DAY)
+        ]
+        if free:
+            return hashed(seeds[min(free)[1]])
+        return seeds[max(seeds)] if seeds else self.facts[0].details["draw"]["chain"]
 
     @staticmethod
     def slot(fact):
-        """What versions of one decision have in common: the decision made first, or the instant of a plan."""
+        """What versions of one decision have in common: the draw, or the instant of a plan."""
         if fact.kind == "plan":
             return fact.kind, fact.time
-        return fact.kind, (fact.details or {}).get("redecides", fact.seq)
+        return fact.kind, (fact.details or {}).get("draw", {}).get("number")
 
 
 def hashed(seed):

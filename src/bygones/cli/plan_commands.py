@@ -146,9 +146,9 @@ def replan(
         zone = ledger.zone()
         dates = list(dict.fromkeys(iso(turn.at) for turn in ledger.plans.turns(from_)))
         decided, in_force = ledger.plans.uncovered(), ledger.rules()
-        needs = (
-            [] if table is None or not dates else read_dates(table, zone, [] if has_dates(read_rows(table)) else dates)
-        )
+        needs = []
+        if table is not None and dates:
+            needs = read_dates(table, zone, [] if has_dates(read_rows(table)) else dates, nobody=True)
         source = "" if table is None else table.read_bytes().hex()
         changes = ledger.plans.redecide(from_, needs=needs, source=source, accept=accept, **recording.details)
     data = {

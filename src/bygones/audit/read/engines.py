@@ -23,7 +23,7 @@ import pyarrow as pa
 from bygones._csv import check_file, not_text, separator
 from bygones._secrets import redacted, secrets_in
 from bygones.audit.read.sources import (
-    REDECIDES,
+    DETAILED,
     Source,
     check_columns,
     duckdb,
@@ -48,7 +48,7 @@ _LEDGER_SCHEMA = pa.schema(
 )  # fmt: skip
 _LEDGER_EVENTS = (
     "SELECT seq, kind, time, name, amount, refers, "
-    f"CASE WHEN kind IN ('rules', 'correction') OR details LIKE '%{REDECIDES}%' THEN details END "
+    f"CASE WHEN kind IN {DETAILED} THEN details END "
     "FROM events LEFT JOIN agents ON agents.id = events.agent ORDER BY seq"
 )
 
@@ -312,8 +312,7 @@ def _ledger_table(connection: ibis.BaseBackend) -> ibis.Table:
     """The events of a ledger with the names of the agents, queried in its database."""
     events, agents = connection.table("events"), connection.table("agents")
     named = events.left_join(agents, events.agent == agents.id)
-    matters = named.kind.isin(["rules", "correction"]) | named.details.contains(REDECIDES)
-    details = ibis.ifelse(matters, named.details, ibis.null("string"))
+    details = ibis.ifelse(named.kind.isin(DETAILED), named.details, ibis.null("string"))
     return named.select("seq", "kind", "time", agents.name.name("agent"), "amount", "refers", details=details)
 
 

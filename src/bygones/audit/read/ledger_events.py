@@ -7,6 +7,7 @@ what amounts, follows from the events as in the ledger itself.
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -14,10 +15,10 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
-from bygones.audit.read.sources import BATCH, LEDGER_COLUMNS, REDECIDES, Source, check_columns, readable
+from bygones.audit.read.sources import BATCH, DETAILED, LEDGER_COLUMNS, Source, check_columns, readable
 from bygones.audit.read.time_columns import Timed, with_times
 from bygones.ledger.model.events import DECISIONS, KINDS, LARGEST_CORRECTION, RECEIVED, load_details
-from bygones.ledger.model.revisions import RESTING, Related, revisions
+from bygones.ledger.model.revisions import RELATING, RESTING, Related, related, revisions, slot
 from bygones.ledger.model.rules import Change, RuleBook
 from bygones.ledger.model.times import now
 
@@ -125,27 +126,29 @@ def _numbers(column: pa.Array, missing: float) -> np.ndarray:
 
 
 def _details(batch: pa.RecordBatch, label: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """By their numbers, the details of rules and corrections, and of decisions that were made again."""
+    """By their numbers, the details of rules, and those of other events that relate them to others."""
     for seq, kind, text in zip(*(batch[name].to_pylist() for name in ("seq", "kind", "details")), strict=True):
-        if text and (kind in ("rules", "correction") or (kind in DECISIONS and REDECIDES in text)):
+        if text and kind in DETAILED:
             try:
-                yield int(seq), load_details(text)
+                details = load_details(text)
             except (TypeError, ValueError):
                 raise ValueError(f"{label}: the details of event {seq:g} are damaged") from None
+            yield int(seq), details if kind == "rules" else {name: details.get(name) for name in RELATING}
 
 
 def _in_effect(events: LedgerEvents, told: Mapping[int, dict[str, Any]]) -> LedgerEvents:
     """The events that are not void, with the amounts that count."""
-    made_again = {seq: first for seq, details in told.items() if isinstance(first := details.get("redecides"), int)}
-    changing = events.are("void", "correction", "plan") | np.isin(events.seq, list(made_again))
-    about = np.concatenate([events.seq[changing], events.refers[changing], list(made_again.values())])
+    decisions = list(_related(events.only(events.are(*DECISIONS)), told))
+    versions = Counter(map(slot, decisions))
+    again = np.array([each.seq for each in decisions if versions[slot(each)] > 1], dtype=np.int64)
+    changing = events.are("void", "correction")
+    about = np.concatenate([again, events.seq[changing], events.refers[changing]])
     about = about[about != NOBODY]
-    concerned = np.isin(events.seq, about) | (events.are(*RESTING) & np.isin(events.refers, about))
     amount = np.where(events.are("correction"), 0.0, events.amount)
     keep = ~events.are("void")
-    if changing.any():
-        related = events.only(concerned)
-        for (seq, _), (until, instead) in revisions(_related(related, told)).items():
+    if len(about):
+        concerned = np.isin(events.seq, about) | (events.are(*RESTING) & np.isin(events.refers, about))
+        for (seq, _), (until, instead) in revisions(_related(events.only(concerned), told)).items():
             if until is None:
                 place = np.searchsorted(events.seq, seq)
                 keep[place] &= instead is not None
@@ -158,10 +161,6 @@ def _related(events: LedgerEvents, told: Mapping[int, dict[str, Any]]) -> Iterat
     kinds = dict(zip(events.seq.tolist(), events.kind.tolist(), strict=True))
     columns = (events.seq, events.kind, events.time, events.refers, events.amount)
     for seq, code, time, refers, amount in zip(*(column.tolist() for column in columns), strict=True):
-        kind, target, details = KINDS[code], KINDS[kinds.get(refers, NOBODY)], told.get(seq, {})
+        kind, target = (KINDS[each] if each != NOBODY else "" for each in (code, kinds.get(refers, NOBODY)))
         rests_well = target in DECISIONS if kind in RECEIVED else kind != target or kind == "void"
-        to, first = details.get("to"), details.get("redecides")
-        yield Related(
-            seq, kind, time, refers if refers < seq and rests_well else None, amount,
-            to if isinstance(to, int | float) else None, first if isinstance(first, int) else None,
-        )  # fmt: skip
+        yield related(seq, kind, time, refers if refers < seq and rests_well else None, amount, told.get(seq, {}))

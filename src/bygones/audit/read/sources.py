@@ -31,8 +31,8 @@ from bygones._text import counted
 LEDGER_COLUMNS = ("seq", "kind", "time", "agent", "amount", "refers")
 """The columns of every export of a ledger."""
 
-REDECIDES = '"redecides"'
-"""In the details of a ledger's decision that was made in place of another."""
+DETAILED = ("rules", "correction", "decision", "plan")
+"""Kinds of a ledger's events whose details an audit reads."""
 
 DuckDB: TypeAlias = Any
 """A connection to DuckDB without Ibis, whose stubs do not know how many values a row has."""

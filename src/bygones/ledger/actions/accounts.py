@@ -14,7 +14,7 @@ from bygones.kinds import words
 from bygones.ledger.actions.decisions import why_left_out
 from bygones.ledger.actions.explanations import BEYOND, LaterChange, changes_since, made_again
 from bygones.ledger.actions.remade import Told, told
-from bygones.ledger.model.draws import check_draw
+from bygones.ledger.model.draws import check_draw, number_of_day
 from bygones.ledger.model.events import AMOUNTS, DECISIONS, RECEIVED, Event, is_counted
 from bygones.ledger.model.fold import START
 from bygones.ledger.model.rules import Rules
@@ -61,10 +61,15 @@ class DecisionAccount(NamedTuple):
             yield f"Draws were made with the seed {seed}{of}, to which no earlier event had committed."
             return
         published, is_kept = (committing.details or {})["draw"], check_draw(self.first, committing)
+        if "day" in drawn:
+            yield f"The draw of {drawn['day']} was made with the seed {seed}."
+            yield "An agent's lot is the SHA-256 of the seed, the day and the name."
+            yield _commitment(committing.seq, published["days"], number_of_day(drawn["day"]), is_kept)
+            return
         if "chain" in published and "number" in drawn:
             steps = drawn["number"] - published.get("before", 0)
             yield f"Draw {drawn['number']} was made with the seed {seed}{of}."
-            yield "An agent's lot is the SHA-256 of the seed, the day of a plan and the name."
+            yield "An agent's lot is the SHA-256 of the seed and the name."
             yield _commitment(committing.seq, published["chain"], steps, is_kept)
             return
         yield f"Draws were made with the seed {seed}{of}."
@@ -185,7 +190,7 @@ def account_of(connection: sa.Connection, rules: Rules, zone: str, seq: int) -> 
 def committing(connection: sa.Connection, decision: Event) -> Event | None:
     """The event that had committed to the draw of a decision, or None."""
     drawn = (decision.details or {}).get("draw") or {}
-    seq = drawn.get("committed_in") or draw_table.published_in(connection, drawn.get("number"))
+    seq = drawn.get("committed_in") or draw_table.published_in(connection, drawn)
     return None if seq is None else rows.load_event(connection, seq)
 
 

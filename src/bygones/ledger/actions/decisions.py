@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,7 @@ class Proposal(Answer):
         """The assignment of each agent who is served, in words."""
         return self.allocation.gets
 
-    @property
+    @cached_property
     def explanation(self) -> Explanation:
         """Why this is the decision, with the last time that each agent in question was served."""
         stood, names = self.standing, set(self.request.asking)
@@ -195,7 +196,8 @@ def propose(
     book = rows.load_book(head.rules)
     time = _time(connection, book, at, rows.clock(connection) if now is None else now)
     stood = timeline.standing(connection, book, time)
-    return proposal(connection, stood, request, int(head.head), draw_table.next_draw(connection))
+    draw = draw_table.next_draw(connection, request.to_dict(), time, book.zone)
+    return proposal(connection, stood, request, int(head.head), draw)
 
 
 def proposal(
@@ -258,7 +260,8 @@ def proposal(
 def accept(tx: Transaction, proposal: Proposal, note: str = "") -> list[Event]:
     """Records a decision and the utilities received through it."""
     nothing_since = proposal.head in (tx.began_with, tx.head.head)
-    if not nothing_since or draw_table.next_draw(tx.connection).seed != proposal.draw.seed:
+    draw = draw_table.next_draw(tx.connection, proposal.request.to_dict(), proposal.at, tx.book.zone)
+    if not nothing_since or draw.seed != proposal.draw.seed:
         raise StaleProposalError("something has been recorded since this proposal was made: decide again")
     drawn = draw_table.reveal(tx.connection, proposal.draw, tx.next)
     time = tx.time(as_datetime(proposal.at), ahead=SKEW)

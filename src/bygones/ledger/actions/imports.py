@@ -141,9 +141,9 @@ class Preview(Answer):
             notes.append(f"Ignored {plural('column', len(self.ignored))}: {', '.join(self.ignored)}.")
         return list(filter(None, notes))
 
-    def check(self, *, again: bool = False, distinct: bool = False) -> None:
+    def check(self, *, distinct: bool = False) -> None:
         """Refuses likely mistakes, unless the caller insists."""
-        if self.there and not again:
+        if self.there:
             raise ValueError(
                 f"{self.warnings()[0]}, so nothing was recorded: leave these rows out, or insist with --again"
             )

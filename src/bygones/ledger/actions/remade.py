@@ -18,10 +18,9 @@ from bygones.allocation.problems import problem_from
 from bygones.document.document import Document
 from bygones.kinds import words
 from bygones.ledger.actions.decisions import METHODS, Proposal, fill, possible, proposal
-from bygones.ledger.model.draws import Draw
+from bygones.ledger.model.draws import Draw, number_of_day
 from bygones.ledger.model.events import Event, load_details
 from bygones.ledger.model.standing import Standing
-from bygones.ledger.model.times import day
 from bygones.ledger.storage import derived, rows, schema, timeline
 
 
@@ -122,9 +121,10 @@ def draw_of(connection: sa.Connection, event: Event) -> Draw | None:
     """The draw of a decision: its own, or that of the decision in whose place it was made; None if it is not known."""
     details = event.details or {}
     drawn = details.get("draw", {})
+    if "day" in drawn:
+        return Draw(str(drawn["seed"]), number_of_day(drawn["day"]), drawn["day"])
     if "number" in drawn:
-        zone = rows.load_changes(connection, event.seq - 1).zone
-        return Draw(str(drawn["seed"]), int(drawn["number"]), day(event.time, zone) if event.kind == "plan" else "")
+        return Draw(str(drawn["seed"]), int(drawn["number"]))
     return _draw_of_version_2(connection, event, details)
 
 

@@ -4,16 +4,16 @@ An event lapses when a later event of kind `void` names it; a void of that void 
 lapses with it: the amounts received through a decision, and the corrections of an amount. A correction sets an amount
 from there on. If there are several, the last that is not void counts.
 
-A decision that was made again in place of another is a *version* of it, and so are all plans for one instant. Only the
-last version that is not void is in effect, no matter which versions were made void or put back in between.
+All decisions with one draw are *versions* of one decision, and so are all plans for one instant. Only the last version
+that is not void is in effect, no matter which versions were made void or put back in between.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 from bygones.ledger.model.events import DECISIONS, RECEIVED, counted
 
@@ -23,9 +23,13 @@ NOTHING = 1e-9
 RESTING = (*RECEIVED, "correction")
 """Kinds of event that lapse with the event they refer to."""
 
+RELATING = ("to", "redecides", "draw")
+"""Details that relate an event to others: the amount to which it corrects one, the decision that it replaces, and its
+draw."""
+
 
 class Related(NamedTuple):
-    """The links of an event to others: the one it refers to, the amount it corrects that to, the one it replaces."""
+    """The links of an event: to the event it refers to, the amount of a correction, the decision replaced, the draw."""
 
     seq: int
     kind: str
@@ -33,7 +37,8 @@ class Related(NamedTuple):
     refers: int | None
     amount: float
     to: float | None
-    origin: int | None
+    origin: float | None
+    draw: float | None
 
 
 Revisions: TypeAlias = dict[tuple[int, int], tuple[int | None, float | None]]
@@ -41,11 +46,21 @@ Revisions: TypeAlias = dict[tuple[int, int], tuple[int | None, float | None]]
 at all."""
 
 
+def related(
+    seq: int, kind: str, time: int, refers: int | None, amount: float | None, details: Mapping[str, Any]
+) -> Related:
+    """The links of an event to others; anything but a number in its details is none."""
+    draw = details.get("draw")
+    said = details.get("to"), details.get("redecides"), draw.get("number") if isinstance(draw, dict) else None
+    to, origin, number = (value if isinstance(value, int | float) else None for value in said)
+    return Related(seq, kind, time, refers, amount or 0.0, to, origin, number)
+
+
 def revisions(events: Iterable[Related]) -> Revisions:
     """The revisions that follow from related events."""
     known = {event.seq: event for event in sorted(events, key=lambda event: event.seq)}
     resting = defaultdict[int, list[int]](list)
-    versions = defaultdict[tuple[str, int], list[int]](list)
+    versions = defaultdict[tuple[str, float], list[int]](list)
     corrections = defaultdict[int, dict[int, float]](dict)
     voided: set[int] = set()
     revised_since: dict[int, int] = {}
@@ -53,7 +68,7 @@ def revisions(events: Iterable[Related]) -> Revisions:
 
     def is_lapsed(seq: int) -> bool:
         event = known[seq]
-        if seq in voided or any(later > seq and later not in voided for later in versions.get(_slot(event), ())):
+        if seq in voided or any(later > seq and later not in voided for later in versions.get(slot(event), ())):
             return True
         return event.kind in RESTING and event.refers in known and is_lapsed(event.refers)
 
@@ -83,7 +98,7 @@ def revisions(events: Iterable[Related]) -> Revisions:
         if event.kind in RESTING and target is not None:
             resting[target.seq].append(seq)
         if event.kind in DECISIONS:
-            versions[_slot(event)].append(seq)
+            versions[slot(event)].append(seq)
             about = event
         elif event.kind == "correction" and target is not None:
             now = corrected(target.seq)
@@ -101,7 +116,7 @@ def revisions(events: Iterable[Related]) -> Revisions:
         else:
             continue
         # As one version of a decision comes or goes, another comes into effect or lapses.
-        for each in versions.get(_slot(about), [about.seq]):
+        for each in versions.get(slot(about), [about.seq]):
             look(each, seq)
     return intervals
 
@@ -114,8 +129,10 @@ def _corrected_to(correction: Related, now: float, recorded: float) -> float:
     return 0.0 if abs(to) <= NOTHING * abs(recorded) else to
 
 
-def _slot(event: Related) -> tuple[str, int]:
-    """The key of all versions of one decision: the decision made first, or the instant of a plan."""
+def slot(event: Related) -> tuple[str, float]:
+    """The key of all versions of one decision: the instant of a plan; the draw or, in version 2, the first decision."""
     if event.kind == "plan":
         return "plan", event.time
+    if event.draw is not None:
+        return "draw", event.draw
     return event.kind, event.origin or event.seq

@@ -61,8 +61,8 @@ def format_instant(at: int, zone: str = "UTC") -> str:
 
 
 def day(at: int, zone: str = "UTC") -> str:
-    """The day of the instant in a time zone, for people."""
-    return shown(at, zone)[:10]
+    """The day of the instant in a time zone, in ISO form, which draws are hashed over."""
+    return as_datetime(at).astimezone(ZoneInfo(zone)).date().isoformat()
 
 
 def day_in_words(at: int, zone: str = "UTC") -> str:

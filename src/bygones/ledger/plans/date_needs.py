@@ -67,6 +67,7 @@ def read_dates(
     capacity: int | None = None,
     amount: float | None = None,
     whole: bool = False,
+    nobody: bool = False,
 ) -> list[DateNeeds]:
     """The needs of each date, in the order of time.
 
@@ -78,6 +79,7 @@ def read_dates(
         capacity: the most items that one agent may take on a date, for a table of items.
         amount: the amount to divide on each date.
         whole: whether it is divided in whole units.
+        nobody: whether a date on which nobody is available is read too, with a request of no agents.
     """
     rows = read_rows(path)
     by_date: dict[str, list[Row]] = {}
@@ -93,7 +95,7 @@ def read_dates(
     if len(by_date) > MOST_DATES:
         raise ValueError(f"a plan must have at most {MOST_DATES} dates, got {len(by_date)}")
     problem = partial(problem_of_rows, path, k=k, capacity=capacity, amount=amount, whole=whole)
-    needs_of_dates = [_of_date(path, text, each, zone, problem) for text, each in by_date.items()]
+    needs_of_dates = [_of_date(path, text, each, zone, problem, nobody) for text, each in by_date.items()]
     needs_of_dates.sort(key=lambda needs: needs.at)
     for one, other in pairwise(needs_of_dates):
         if one.at == other.at:
@@ -116,7 +118,7 @@ def dates_from(first: str, until: str, every: str, zone: str) -> list[str]:
 
 
 def _of_date(
-    path: Path, text: str, rows: Sequence[Row], zone: str, problem: Callable[[Sequence[Row]], Problem]
+    path: Path, text: str, rows: Sequence[Row], zone: str, problem: Callable[[Sequence[Row]], Problem], nobody: bool
 ) -> DateNeeds:
     """The needs of one date; `problem` makes the request of the rows of the agents who are available."""
     at = instant(text, f"{path}, row {rows[0][0]}: column 'date'" if "date" in rows[0][1] else "from", zone)
@@ -128,9 +130,9 @@ def _of_date(
         is_here = is_available(answer, day, f"{path}, row {line}: column 'available'")
         left = {name: cell for name, cell in row.items() if name not in ("date", "available")}
         (here if is_here else away).append((line, left))
-    if not here:
+    if not (here or nobody):
         raise ValueError(f"{path}: nobody is available on {day}")
-    request = problem(here)
+    request = problem(here) if here else problem(away).among([])
     gone = dict.fromkeys(row["agent"] for _, row in away if row["agent"] not in request.agent_names)
     return DateNeeds(at, _DAY.fullmatch(text.strip()) is not None, request, tuple(gone))
 

@@ -21,6 +21,7 @@ from bygones.ledger.actions.redecisions import is_same
 from bygones.ledger.actions.remade import can_repeat, decided_again, kept_and_vacant
 from bygones.ledger.model.events import DECISIONS, RECEIVED, Event
 from bygones.ledger.model.standing import Standing, standing_of
+from bygones.ledger.model.times import day
 from bygones.ledger.storage import derived, draw_table, rows, schema, timeline
 from bygones.ledger.storage.revisions import in_effect
 from bygones.ledger.storage.timeline import Known
@@ -50,6 +51,7 @@ def check_decisions(connection: sa.Connection) -> Checked:
     for event in rows.load_events(connection, schema.events.c.kind.in_(DECISIONS)):
         given = derived.load_given(connection, event.seq)
         _compare_receipts(connection, event, given, checked)
+        _check_draw(connection, event, checked)
         why = _cannot_be_repeated(connection, event)
         if why:
             checked.unchecked[event.seq] = why
@@ -75,6 +77,35 @@ def _cannot_be_repeated(connection: sa.Connection, event: Event) -> str:
     return ""
 
 
+def _check_draw(connection: sa.Connection, event: Event, checked: Checked) -> None:
+    """A decision must have the draw that follows from the events before it, its request and its day."""
+    details = event.details or {}
+    drawn = details.get("draw", {})
+    if event.kind == "decision" and "redecides" in details:
+        first = rows.load_event(connection, details["redecides"])
+        theirs = (first.details or {}).get("draw", {})
+        if (first.kind, first.time) != (event.kind, event.time) or not _has_request_of(event, first):
+            checked.problems.append(f"decision {event.seq} is not decision {first.seq} made again, but another one")
+        elif any(drawn.get(name) != theirs.get(name) for name in ("number", "seed") if "number" in {**theirs, **drawn}):
+            checked.problems.append(
+                f"decision {event.seq} has another draw than decision {first.seq}, which it replaces"
+            )
+        return
+    zone = rows.load_changes(connection, event.seq - 1).zone
+    if "day" in drawn and drawn["day"] != day(event.time, zone):
+        checked.problems.append(f"decision {event.seq} has the draw of {drawn['day']}, not of {day(event.time, zone)}")
+    elif event.kind == "decision" and "number" in drawn:
+        expected = draw_table.next_number(connection, details.get("request", {}), event.time, zone, event.seq - 1)
+        if drawn["number"] != expected:
+            checked.problems.append(
+                f"decision {event.seq} has draw {drawn['number']}, but it was the turn of {expected}"
+            )
+
+
+def _has_request_of(event: Event, first: Event) -> bool:
+    return (event.details or {}).get("request") == (first.details or {}).get("request")
+
+
 def _decide_again(
     connection: sa.Connection, event: Event, given: Sequence[Given], stood: Standing, checked: Checked
 ) -> None:
@@ -87,13 +118,6 @@ def _decide_again(
     if again is None:
         checked.problems.append(f"the draw of decision {event.seq} is not recorded")
         return
-    drawn = (event.details or {}).get("draw", {})
-    if event.kind == "decision" and "redecides" not in (event.details or {}) and "number" in drawn:
-        expected = draw_table.next_number(connection, event.seq - 1)
-        if drawn["number"] != expected:
-            checked.problems.append(
-                f"decision {event.seq} has draw {drawn['number']}, but it was the turn of {expected}"
-            )
     if not is_same(again.given, given) and not _is_as_good(again, given, event):
         checked.problems.append(
             f"decision {event.seq} does not follow from the events before it: with the same request, rules and "

@@ -96,7 +96,7 @@ def verify(connection: sa.Connection, noted: str | None = None, *, decisions: bo
                 problems.append(
                     f"the noted head {noted} is not the hash of any event: the events up to it have changed"
                 )
-            problems += chain.commitments.end(draw_table.held(connection))
+            problems += chain.commitments.end(draw_table.held(connection), draw_table.days(connection))
             if not chain.broken:
                 problems += _compare(connection, row, chain)
             if decisions and not chain.broken:

@@ -5,7 +5,6 @@ Events keep their bytes, which hashes cover. The other tables of this version ar
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Mapping
 
 import sqlalchemy as sa
@@ -34,7 +33,7 @@ def from_version_2(connection: sa.Connection) -> None:
     for table in (schema.draws, schema.revised, schema.links, schema.given):
         table.create(connection)
     committed = {} if old.event is None else {"pending": old.seed, "committed": old.event}
-    connection.execute(schema.draws.insert().values(id=1, seed=secrets.token_hex(32), before=0, **committed))
+    schema.begin_draws(connection, **committed)
     _replace_agents(connection)
     derived.rebuild(connection)
 

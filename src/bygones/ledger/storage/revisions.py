@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from bygones.ledger.model.events import DECISIONS, load_details
-from bygones.ledger.model.revisions import RESTING, Related, Revisions, revisions
+from bygones.ledger.model.revisions import RESTING, Related, Revisions, related, revisions
 from bygones.ledger.storage import dialects, schema
 
 
@@ -34,6 +34,12 @@ def _open_at(table: sa.FromClause, head: int | None) -> list[sa.ColumnElement[bo
     if head is None:
         return [table.c.until.is_(None)]
     return [table.c.since <= head, table.c.until.is_(None) | (table.c.until > head)]
+
+
+def void_events(head: int | None = None) -> sa.Select[Any]:
+    """The events that are void, now or as of the event with number `head`."""
+    table = schema.revised
+    return sa.select(table.c.event).where(table.c.amount.is_(None), *_open_at(table, head))
 
 
 def amounts_of(connection: sa.Connection, seqs: Collection[int]) -> dict[int, float]:
@@ -142,9 +148,11 @@ def _versions(connection: sa.Connection, seqs: Collection[int]) -> set[int]:
         *origins,
     }
     again = _select(connection, sa.select(links.c.event).where(links.c.kind == "redecides"), links.c.other, first)
+    numbers = _select(connection, sa.select(links.c.other).where(links.c.kind == "draw"), links.c.event, seqs)
+    drawn = _select(connection, sa.select(links.c.event).where(links.c.kind == "draw"), links.c.other, numbers)
     times = _select(connection, sa.select(table.c.time).where(table.c.kind == "plan"), table.c.seq, seqs)
     plans = _select(connection, sa.select(table.c.seq).where(table.c.kind == "plan"), table.c.time, times)
-    return {*first, *again, *plans}
+    return {*first, *again, *drawn, *plans}
 
 
 def _load(connection: sa.Connection, seqs: Collection[int]) -> Iterator[Related]:
@@ -152,7 +160,7 @@ def _load(connection: sa.Connection, seqs: Collection[int]) -> Iterator[Related]
     query = sa.select(table.c.seq, table.c.kind, table.c.time, table.c.refers, table.c.amount, table.c.details)
     for seq, kind, time, refers, amount, text in dialects.select_many(connection, query, table.c.seq, seqs):
         details = load_details(text) if kind in ("correction", *DECISIONS) else {}
-        yield Related(seq, kind, time, refers, amount or 0.0, details.get("to"), details.get("redecides"))
+        yield related(seq, kind, time, refers, amount, details)
 
 
 def _select(

@@ -103,6 +103,8 @@ draws = sa.Table(
     sa.Column("seed", sa.Text, nullable=False),  # the secret end of the chain of seeds, see model/draws.py
     sa.Column("event", sa.BigInteger),  # the event that published the beginning of the chain
     sa.Column("before", sa.BigInteger, nullable=False),  # how many draws were made before this chain
+    sa.Column("days", sa.Text, nullable=False),  # the secret end of the chain of days
+    sa.Column("days_event", sa.BigInteger),  # the event that published its beginning
     sa.Column("pending", sa.Text),  # the seed to which a ledger of version 2 had committed for its next decision
     sa.Column("committed", sa.BigInteger),  # in this event
 )
@@ -112,7 +114,13 @@ def create(connection: sa.Connection) -> None:
     """Makes the tables of the current version."""
     metadata.create_all(connection)
     connection.execute(schema_version.insert().values(version=VERSION))
-    connection.execute(draws.insert().values(id=1, seed=secrets.token_hex(32), before=0))
+    begin_draws(connection)
+
+
+def begin_draws(connection: sa.Connection, **committed: object) -> None:
+    """Draws new secrets, with what an earlier version had committed to."""
+    new = {"seed": secrets.token_hex(32), "before": 0, "days": secrets.token_hex(32)}
+    connection.execute(draws.insert().values(id=1, **new, **committed))
 
 
 def version(connection: sa.Connection) -> int | None:

@@ -64,14 +64,14 @@ class Transaction:
     def __init__(self, connection: sa.Connection, head: sa.Row[Any], author: str = "") -> None:
         self.connection, self.head = connection, head
         self.author = dialects.in_database(connection, author)
-        self.book = rows.load_book(head.rules)
+        self.book = self._book_before = rows.load_book(head.rules)
         self.recorded = rows.clock(connection)
         self.settled = int(head.settled)
         self.remembering = self._in_force()
         """The memory of the stored snapshot."""
         self.began_with = int(head.head)
         """The number of the last event before this transaction."""
-        self._is_committed = draw_table.is_published(connection)
+        self._has_published = False
         self._events: list[Event] = []
         if self.recorded > self.settled:
             self._settle()
@@ -107,13 +107,12 @@ class Transaction:
 
     def append(self, kind: str, time: int, **fields: Any) -> Event:
         """Adds an event for `finish` to save."""
-        if not self._is_committed:
-            # A ledger of before there were commitments makes its first.
-            self._is_committed = True
-            fields["details"] = {
-                "draw": draw_table.publish(self.connection, self.next),
-                **(fields.get("details") or {}),
-            }
+        if not self._has_published:
+            # The first event of a ledger of an earlier version publishes its chains of seeds.
+            self._has_published = True
+            details = fields.get("details") or {}
+            drawn = draw_table.publish(self.connection, self.next) | details.get("draw", {})
+            fields["details"] = {**details, **({"draw": drawn} if drawn else {})} or None
         fields["details"] = _as_stored(fields.get("details"))
         event = Event(self.next, kind, time, self.recorded, author=self.author, **fields)
         self._events.append(event)
@@ -262,13 +261,14 @@ class Transaction:
             )  # fmt: skip
         self.finish()
 
-    def check_units(self, before: RuleBook) -> None:
+    def check_units(self) -> None:
         """Refuses to leave the memory in two units, by the rules before the transaction and now.
 
         Under normalised reports a decision records multiples of each agent's usual report, otherwise the needs
         themselves. Added up in one memory, 8 hours would count eight times an ordinary day. So from the first
         amount on, `reports` must not change.
         """
+        before = self._book_before
         if len({rules.reports for book in (before, self.book) for rules in book.history}) == 1:
             return
         table = schema.events
@@ -296,7 +296,7 @@ class Recorder(NamedTuple):
             if keep:
                 transaction.finish()
             if keep and transaction.head.head > head.head:
-                transaction.check_units(rows.load_book(head.rules))
+                transaction.check_units()
             else:
                 # If nothing was recorded, waiting events would have been settled without a trace.
                 connection.rollback()
