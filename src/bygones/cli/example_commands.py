@@ -49,7 +49,7 @@ def example(
     Example: bygones example shifts
     """
     contents, command = SUBJECTS[subject]
-    folder = resources.files("bygones.examples") / subject
+    folder = resources.files("bygones.cli.examples") / subject
     texts = {out / name: (folder / name).read_text(encoding="utf-8") for name in contents}
     for path, text in texts.items():
         if path.exists() and path.read_text(encoding="utf-8", errors="replace") != text:

@@ -259,8 +259,17 @@ def decide(
 
         if recording.at is not None:
             raise ValueError(f"at cannot be used with {needs}, which has a column 'date'")
-        parts = {"k": k, "amount": amount, "whole": whole, "capacity": capacity}
-        plan(target, needs, **parts, why_not=why_not, publish=yes, recording=recording)
+        plan(
+            target,
+            needs,
+            k=k,
+            amount=amount,
+            whole=whole,
+            capacity=capacity,
+            why_not=why_not,
+            publish=yes,
+            recording=recording,
+        )
         return
     request = problem_of_rows(needs, rows, k=k, amount=amount, capacity=capacity, whole=whole)
     with recording.open(target) as ledger:
