@@ -39,7 +39,7 @@ def test_a_ledger_refuses_the_same(tables, tmp_path, capsys):
         ledger.join_all(["a", "b", "c"], at="2026-01-01")
         with pytest.raises(ValueError, match=r"entitlements: 'zz' is not in the ledger"):
             ledger.change_rules(entitlements={"a": 2.0, "zz": 3.0})
-        assert "'zz' is not in the ledger" in refused(capsys, "ledger", "rules", path, "--entitlement", "zz=3")
+        assert "'zz' is not in the ledger" in refused(capsys, "ledger", "rules", path, "--entitlement-of", "zz=3")
         command = ("ledger", "rules", path, "--entitlements", shares)
         assert "2 of 3 agents in the ledger have no entitlement: b and c" in refused(capsys, *command)
         run(capsys, *command, "--others", "0.5")

@@ -386,7 +386,7 @@ def test_refusals():
     with pytest.raises(ValueError, match="draws must be"):
         advise(history, draws=0)
     received = read_history(pa.table({"agent": ["a"], "time": [1], "utility": [2.0]}))
-    with pytest.raises(ValueError, match="--reported needs a history with needs"):
+    with pytest.raises(ValueError, match="--reports normalised needs a history with needs"):
         advise(received, reported=True)
 
 

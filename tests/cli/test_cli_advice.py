@@ -121,7 +121,7 @@ def test_refusals_name_what_to_type(refused, shifts, tmp_path):
     assert "it is not known which column tells who was served: name it with --served" in error
     error = refused(shifts, *COLUMNS[:4], "--utility", "hours", "--served", "worked")
     assert "give either --utility, or --needs and --served" in error
-    error = refused(shifts, *COLUMNS[:4], "--utility", "hours", "--reported")
-    assert "--reported needs a history with needs" in error
+    error = refused(shifts, *COLUMNS[:4], "--utility", "hours", "--reports", "normalised")
+    assert "--reports normalised needs a history with needs" in error
     assert "period must be" in refused(shifts, *COLUMNS, "--period", "soon")
     assert "shifts.csv is an input of this command" in refused(shifts, *COLUMNS, "--page", shifts)

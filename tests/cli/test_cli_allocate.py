@@ -46,7 +46,7 @@ def test_the_decision_with_its_reasons(capsys, needs, past):
 
 
 def test_it_is_the_decision_of_the_library(capsys, needs, past):
-    options = ("--history", past, "--half-life", 10, "--welfare", "nash", "--k", 2, "--now", 21)
+    options = ("--history", past, "--half-life", 10, "--welfare", "nash", "--k", 2, "--at", 21)
     got = json.loads(run(capsys, needs, *options, "--json"))
     memory = Discounted(half_life=10)
     state = memory.update(memory.init(3), [4, 1, 0])
@@ -58,7 +58,7 @@ def test_it_is_the_decision_of_the_library(capsys, needs, past):
 
 def test_dates_count_in_days(capsys, needs, write):
     past = write("past.csv", "agent,time,utility\nana,2026-01-01,4\nben,2026-01-11T00:00Z,1\n")
-    got = json.loads(run(capsys, needs, "--history", past, "--half-life", 10, "--now", "2026-01-31", "--json"))
+    got = json.loads(run(capsys, needs, "--history", past, "--half-life", 10, "--at", "2026-01-31", "--json"))
     assert got["elapsed"] == pytest.approx(20)
     assert got["remembered_before"] == pytest.approx([2, 1, 0])
     assert "Each entry counts half after 10 days." in got["explanation"]
@@ -160,8 +160,8 @@ GOOD_PAST = "agent,time,utility\nana,1,4\n"
         ({"past": GOOD_PAST + "ben,soon,1\n"}, "", "row 3: column 'time' must be a number or a date"),
         ({"past": GOOD_PAST + "ben,inf,1\n"}, "", "row 3: column 'time' must be a finite number or a date"),
         ({"past": GOOD_PAST + "ben,2026-01-01,1\n"}, "", "row 3: column 'time' must be a number as in the row above"),
-        ({}, "--now 0", "now must not go back in time, got '0', which is before the last row of the history"),
-        ({}, "--now soon", "now must be a number or a date"),
+        ({}, "--at 0", "at must not go back in time, got '0', which is before the last row of the history"),
+        ({}, "--at soon", "at must be a number or a date"),
         ({"ents": "agent,entitlement\nana,1\n"}, "", "1 of 2 agents in the table of needs have no entitlement: ben"),
         ({"ents": "agent,entitlement\nana,1\nben,0\n"}, "", "ents.csv, row 3: column 'entitlement' must be above 0"),
         (
@@ -194,13 +194,13 @@ def test_other_kinds_of_file_are_refused(capsys, needs, tmp_path):
     assert "out must end in .csv or .json" in capsys.readouterr().err
 
 
-def test_the_time_until_now():
+def test_the_time_since_the_last_row():
     steps, days = tables.moment("5", "now"), tables.moment("1970-01-03", "now")
     assert days == (2.0, True)
-    assert tables.until_now(None, "7") == 1
-    assert tables.until_now(steps, None) == 1
-    assert tables.until_now(steps, "7") == 2
-    assert tables.until_now(days, "1970-01-03T12:00") == 0.5
+    assert tables.since_last(None, "7") == 1
+    assert tables.since_last(steps, None) == 1
+    assert tables.since_last(steps, "7") == 2
+    assert tables.since_last(days, "1970-01-03T12:00") == 0.5
 
 
 def test_a_burden_goes_to_whoever_it_burdens_least(capsys, write):
@@ -306,7 +306,7 @@ def test_bad_past_needs_are_refused(capsys, write, table, options, message):
 
 def test_a_half_life_may_have_a_unit(capsys, write, needs):
     past = write("past.csv", "agent,time,utility\nana,2026-01-01,4\nben,2026-01-02,1\n")
-    options = (needs, "--history", past, "--now", "2026-01-31", "--json", "--half-life")
+    options = (needs, "--history", past, "--at", "2026-01-31", "--json", "--half-life")
     plain, days, hours = (json.loads(run(capsys, *options, text)) for text in ("10", "10d", "240h"))
     assert plain == days == hours
     assert "Each entry counts half after 10 days.\n" in run(capsys, needs, "--half-life", "10d")

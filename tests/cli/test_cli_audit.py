@@ -201,7 +201,7 @@ def test_bad_input_is_one_sentence(refused, rides, tmp_path):
         ("others must be a number above 0 or proportional", rides, *COLUMNS, "--entitlements", some, "--others", "x"),
         ("entitlement must be above 0", rides, *COLUMNS, "--entitlements", shares),
         ("'ana' appears twice", rides, *COLUMNS, "--entitlements", twice),
-        ("fare is a column of the history: use --entitlement fare", rides, *COLUMNS, "--entitlements", "fare"),
+        ("fare is a column of the history: use --entitlement-column fare", rides, *COLUMNS, "--entitlements", "fare"),
         ("at must be a date", rides, *COLUMNS, "--at", "soon"),
         ("at must not be before the first event", rides, *COLUMNS, "--at", "2020-01-01"),
         ("newcomers must be", rides, *COLUMNS, "--newcomers", "lots"),

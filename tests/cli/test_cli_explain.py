@@ -59,7 +59,7 @@ def test_those_who_were_not_available_are_not_said_to_be_passed_over(ward, capsy
 
 def test_rules_that_wait_are_shown(ward, capsys):
     ahead = (datetime.now(UTC) + timedelta(days=30)).strftime("%Y-%m-%d")
-    run(capsys, "ledger", "rules", ward, "--half-life", "60d", "--entitlement", "ana=2", "--at", ahead)
+    run(capsys, "ledger", "rules", ward, "--half-life", "60d", "--entitlement-of", "ana=2", "--at", ahead)
     assert f"From {ahead} 00:00 UTC on (event 6): entitlements ana 2, half-life 60d." in run(
         capsys, "ledger", "rules", ward
     )

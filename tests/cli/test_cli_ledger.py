@@ -119,7 +119,7 @@ def test_the_standing_names_everyone_who_is_next_or_that_all_are_level(run, team
     assert run("standing", team, "--at", "2026-01-09").startswith(
         "ben and cem are tied for the next turn, with the lowest"
     )
-    run("rules", team, "--entitlement", "cem=2", "--at", "2026-01-09")
+    run("rules", team, "--entitlement-of", "cem=2", "--at", "2026-01-09")
     printed = run("standing", team, "--at", "2026-01-09")
     assert printed.startswith("ben and cem are tied for the next turn, with the lowest recent total per share: 0.\n")
     assert "per share" in printed
@@ -236,7 +236,7 @@ def test_a_draw_is_explained_only_where_one_was_needed(run, team, needs):
 
 
 def test_a_rule_change_is_explained(run, team):
-    run("rules", team, "--half-life", "14d", "--entitlement", "ana=2", "--at", "2026-02-01", "--note", "agreed")
+    run("rules", team, "--half-life", "14d", "--entitlement-of", "ana=2", "--at", "2026-02-01", "--note", "agreed")
     first, *settings = run("explain", team, 5).splitlines()
     assert first.startswith("Event 5: rules at 2026-02-01 00:00 UTC, recorded at ")
     assert settings == ["Note: agreed", "entitlements: ana 2", "half-life: 14d"]
@@ -271,13 +271,24 @@ def test_rules_are_shown_and_changed(run, refused, team):
     shown = " ".join(run("rules", team).split())
     assert "half-life 7d" in shown
     assert "entitlements equal" in shown
-    run("rules", team, "--half-life", "14d", "--entitlement", "ana=2", "--hold-stops-clock", "no", "--at", "2026-02-01")
+    run(
+        "rules",
+        team,
+        "--half-life",
+        "14d",
+        "--entitlement-of",
+        "ana=2",
+        "--hold-stops-clock",
+        "no",
+        "--at",
+        "2026-02-01",
+    )
     shown = " ".join(run("rules", team, "--at", "2026-02-01").split())
     assert "hold stops clock no entitlements ana 2" in shown
     changed = json.loads(run("rules", team, "--at", "2026-02-01", "--json"))
     assert (changed["half_life"], changed["entitlements"], changed["hold_stops_clock"]) == ("14d", {"ana": 2}, False)
     assert json.loads(run("rules", team, "--at", "2026-01-31", "--json"))["half_life"] == "7d"
-    assert "AGENT=NUMBER" in refused("rules", team, "--entitlement", "ana")
+    assert "AGENT=NUMBER" in refused("rules", team, "--entitlement-of", "ana")
 
 
 def test_import_is_all_or_nothing(run, refused, team, tmp_path):

@@ -48,12 +48,12 @@ def test_what_a_decision_saw(run, refused, team):
 def test_a_period_is_decided_again(run, refused, team):
     assert "All decisions of this period come out unchanged." in run("redecide", team, "--from", "2026-01-02")
     run("record", team, "ana", 2.8, "--at", "2026-01-01", "--note", "forgotten")
-    preview = run("redecide", team, "--from", "2026-01-02", "--to", "2026-01-03")
+    preview = run("redecide", team, "--from", "2026-01-02", "--until", "2026-01-03")
     assert "1 decision would come out differently" in preview
     assert "This turn is in the past: accept only if it was not received as decided." in preview
     assert "Later decisions that would now be different" in preview
     assert "Nothing was recorded: add --accept to record this." in preview
-    data = json.loads(run("redecide", team, "--from", "2026-01-02", "--to", "2026-01-03", "--json"))
+    data = json.loads(run("redecide", team, "--from", "2026-01-02", "--until", "2026-01-03", "--json"))
     assert data["recorded"] is False
     assert [each["in_period"] for each in data["decisions"]] == [True, False]
     accepted = run("redecide", team, "--from", "2026-01-02", "--accept")
@@ -89,7 +89,7 @@ def test_a_correction_names_the_amount_before_and_after(run, refused, tmp_path):
     assert told == "Event 6 corrects event 4: Ana, 11 October 2026: 9.25 h instead of 9.5 h.\n"
     assert "may mean thousands" in refused("correct", ward, 4, "1,000")
     assert "expected a number, got 'x'" in refused("record", ward, "Ana", "x")
-    run("rules", ward, "--entitlement", "Ana=0,25")
+    run("rules", ward, "--entitlement-of", "Ana=0,25")
     assert json.loads(run("rules", ward, "--json"))["entitlements"] == {"Ana": 0.25}
-    assert "entitlement must be AGENT=NUMBER" in refused("rules", ward, "--entitlement", "Ana=x")
+    assert "entitlement-of must be AGENT=NUMBER" in refused("rules", ward, "--entitlement-of", "Ana=x")
     assert "nobody can have worked then yet" in refused("record", ward, "Ana", 8, "--at", "2090-01-01")

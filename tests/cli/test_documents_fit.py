@@ -59,7 +59,7 @@ COMMANDS = [
     f"ledger hold w.db Cem --at {SECOND}",
     "ledger replan w.db",
     "ledger record w.db Ana 90 --at 2026-02-28",
-    "ledger redecide w.db --from 2026-03-01 --to 2026-03-04",
+    "ledger redecide w.db --from 2026-03-01 --until 2026-03-04",
     "ledger verify w.db",
     "ledger key new key.pem",
     "ledger sign w.db --key key.pem --anchor anchors.jsonl",

@@ -121,3 +121,15 @@ def flags_of(command):
 
 def is_a_sentence(text):
     return re.fullmatch(r"[A-Z][^\n]*[.:]", text) is not None
+
+
+def test_no_two_options_are_nearly_the_same():
+    """An option is not another one in the plural or with a prefix, unless one names one thing and the other several."""
+    names = {name.rstrip("_") for command in COMMANDS.values() for name in flags_of(command.function)}
+    near = {(name, other) for name in names for other in (f"{name}s", f"{name}ed", f"n_{name}")}
+    names_of_agents = {("agent", "agents"), ("agents", "n_agents")}  # ledger join takes names, not an option
+    several = {("seed", "seeds"), ("entitlement", "entitlements"), *names_of_agents}
+    assert {pair for pair in near if set(pair) <= names} <= several
+    for one, other in (("now", "at"), ("to", "until"), ("timezone", "time_zone")):
+        assert one not in names
+        assert other in names

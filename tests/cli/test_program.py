@@ -64,8 +64,19 @@ def test_simulate_prints_and_plots(capsys, tmp_path):
 
 
 def test_simulate_compares_policies(capsys, tmp_path):
-    command = ["simulate", "--policy", "one-step", "utilitarian", "round-robin", "random", "--agents", "12"]
-    command += ["--resources", "2", "--horizon", "60", "--half-life", "20", "--welfare", "nash", "--out", str(tmp_path)]
+    command = ["simulate", "--policy", "one-step", "utilitarian", "round-robin", "random", "--n-agents", "12"]
+    command += [
+        "--n-resources",
+        "2",
+        "--horizon",
+        "60",
+        "--half-life",
+        "20",
+        "--welfare",
+        "nash",
+        "--out",
+        str(tmp_path),
+    ]
     out = run(capsys, *command).out
     assert "2 of 12 agents served for 60 steps, half-life 20, nash welfare" in out
     for name in ("one-step", "utilitarian", "round-robin", "random"):
@@ -115,8 +126,8 @@ def test_simulate_takes_an_example_or_policies(capsys, tmp_path):
     assert "policy must be one of" in refused(capsys, "simulate", "--policy", "kind")
     out = ["--out", str(tmp_path / "none")]
     for option, value, message in (
-        ("--resources", "11", "resources must be at most the number of agents (10), got 11"),
-        ("--advantaged", "11", "n_advantaged must be at most"),
+        ("--n-resources", "11", "--n-resources must be at most the number of agents (10), got 11"),
+        ("--n-advantaged", "11", "--n-advantaged must be at most"),
         ("--horizon", "0", "horizon must be a whole number"),
         ("--welfare", "kind", "welfare must be one of"),
     ):

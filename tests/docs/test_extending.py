@@ -390,7 +390,7 @@ class TestWelfare:
     def test_the_command_line_finds_it_in_a_module(self, tmp_path):
         (tmp_path / "spread.py").write_text(dict(BLOCKS["A welfare function"])["spread.py"], encoding="utf-8")
         asked = (
-            "simulate --policy one-step --agents 3 --horizon 3 --json --welfare spread:mean_less_spread(aversion=0.5)"
+            "simulate --policy one-step --n-agents 3 --horizon 3 --json --welfare spread:mean_less_spread(aversion=0.5)"
         )
         command = [sys.executable, "-m", "bygones", *asked.split()]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)

@@ -83,7 +83,7 @@ def test_entitlements_may_be_given_one_by_one_or_together(new_path, capsys):
     path = new_path()
     with Ledger.new(path, began="2026-03-01") as ledger:
         ledger.join_all(["ana", "ben", "cem"], at="2026-03-01")
-    program.main(["ledger", "rules", str(path), "--entitlement", "ana=2", "ben=3", "--entitlement", "cem=4"])
+    program.main(["ledger", "rules", str(path), "--entitlement-of", "ana=2", "ben=3", "--entitlement-of", "cem=4"])
     with Ledger.open(path) as ledger:
         assert ledger.rules().entitlements == {"ana": 2, "ben": 3, "cem": 4}
 

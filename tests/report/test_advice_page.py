@@ -46,7 +46,7 @@ def test_the_recommended_row_stands_out_and_numbers_stand_to_the_right(advices):
 def test_sentences_are_a_list_and_options_are_code(advices):
     html = page_of(advices["good"])
     assert html.count('<ul class="sentences">') == 2
-    assert "Add <code>--reported</code>, which" in html
+    assert "Add <code>--reports</code> normalised, which" in html
     assert '<code>bygones ledger new team.db <span class="option">--half-life</span> 14d</code>' in html
     for reason in advices["good"].reasons():
         assert f"<li>{reason}</li>" in html

@@ -49,7 +49,7 @@ def test_whoever_distributes_doses_sees_who_is_next_per_head(tmp_path, capsys):
     missing = owed(faded, people)
     plain, short = page_of(
         tmp_path, DATA / "doses.csv", "--agent", "region", "--time", "week", "--utility", "first doses,second doses",
-        "--entitlements", DATA / "population.csv", "--entitlement", "thousand people", "--half-life", "28d",
+        "--entitlements", DATA / "population.csv", "--entitlement-column", "thousand people", "--half-life", "28d",
         "--unit", "doses", "--title", "Doses by region",
     )  # fmt: skip
     first, second = missing.index[:2]
@@ -102,7 +102,7 @@ def test_whoever_makes_a_rota_sees_whose_turn_it_is(tmp_path, capsys):
     missing = owed(remembered, load)
     plain, short = page_of(
         tmp_path, DATA / "rota.csv", "--agent", "name", "--time", "night", "--utility", "hours", "--kind", "burden",
-        "--entitlements", DATA / "load.csv", "--entitlement", "share of the load", "--half-life", "14d",
+        "--entitlements", DATA / "load.csv", "--entitlement-column", "share of the load", "--half-life", "14d",
     )  # fmt: skip
     first, second = missing.index[:2]
     assert f"the next turn is for {first} (due {shown(missing[first])} hours, " in short

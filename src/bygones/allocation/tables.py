@@ -248,15 +248,15 @@ def since(last: Moment, now: Moment, name: str, text: str, before: str = "the ro
     return now.time - last.time
 
 
-def until_now(last: Moment | None, now: str | None) -> float:
+def since_last(last: Moment | None, at: str | None) -> float:
     """The time from the last past utilities to the decision.
 
     By default the decision is one step after the last utilities, or now where times are dates.
     """
-    if now is None and last is not None and last.is_date:
-        now = datetime.now(UTC).isoformat()
-    at = None if now is None else moment(now, "now")
-    return 1.0 if last is None or at is None else since(last, at, "now", str(now), "the last row of the history")
+    if at is None and last is not None and last.is_date:
+        at = datetime.now(UTC).isoformat()
+    then = None if at is None else moment(at, "at")
+    return 1.0 if last is None or then is None else since(last, then, "at", str(at), "the last row of the history")
 
 
 def unit_of(last: Moment | None) -> str:

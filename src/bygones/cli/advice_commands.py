@@ -38,9 +38,13 @@ def advise(
             "{good,burden}",
         ),
     ] = None,
-    reported: Annotated[
-        bool, arg(help="Agents report their needs themselves. Recommend a rule that is safe against false reports.")
-    ] = False,
+    reports: Annotated[
+        Literal["as-reported", "normalised"],
+        arg(
+            help="normalised: agents report their needs themselves, which then count as multiples of each agent's "
+            "average request, and only a rule that is safe against false reports is recommended."
+        ),
+    ] = "as-reported",
     half_life: Annotated[
         str | None,
         optional("Half-lives to compare, such as 7d,30d,inf; if left out, several around the period.", "LIST"),
@@ -82,7 +86,7 @@ def advise(
     For example:
         bygones advise requests.csv
         bygones advise nights.csv --kind burden --agent nurse --time date --needs hours --served worked
-        bygones advise requests.csv --period 90d --reported --page advice.html
+        bygones advise requests.csv --period 90d --reports normalised --page advice.html
     """
     from bygones.audit import advise as recommend
 
@@ -91,8 +95,9 @@ def advise(
     with options.read(history, **columns, look_for_needs=True) as events, ExitStack() as bar:
         entitled = shares.read(events, options.agent, kind)
         advice = recommend(
-            events, period=period, half_lives=None if half_life is None else half_life.split(","), reported=reported,
-            newcomers=newcomers, entitlements=None if entitled is None else entitled.entitlements,
+            events, period=period, half_lives=None if half_life is None else half_life.split(","),
+            reported=reports == "normalised", newcomers=newcomers,
+            entitlements=None if entitled is None else entitled.entitlements,
             others=shares.others, kind=kind, draws=draws, advance=_shown(bar),
         )  # fmt: skip
     same = typed(options, shares, **columns)

@@ -101,7 +101,7 @@ def allocate(
             "The entitlement of agents who are not in that file, such as 1 (default: they are refused).", "NUMBER"
         ),
     ] = None,
-    now: Annotated[
+    at: Annotated[
         str | None,
         optional(
             "The time of the decision (default: one step after the last utilities, or now if times are dates).", "TIME"
@@ -172,7 +172,7 @@ def allocate(
         memory,
         past.state,
         welfare,
-        elapsed=tables.until_now(past.last, now),
+        elapsed=tables.since_last(past.last, at),
         entitlements=shares,
         time_unit=tables.unit_of(past.last) if _is_number(half_life) else "day",
         rule=rule,

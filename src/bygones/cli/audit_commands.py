@@ -85,7 +85,9 @@ def audit(
     threads: Annotated[
         int | None, optional("Number of threads that DuckDB may use; all if left out.", "NUMBER")
     ] = None,
-    memory: Annotated[str, arg(metavar="SIZE", help="Memory that DuckDB may use before it spills to disk.")] = "3GB",
+    memory_limit: Annotated[
+        str, arg(metavar="SIZE", help="Memory that DuckDB may use before it spills to disk.")
+    ] = "3GB",
     unit: Annotated[str | None, optional("Unit of the amounts, such as doses or hours.", "TEXT")] = None,
     note: Annotated[
         tuple[str, ...] | None, optional("Notes for the reader, each in quotes.", "TEXT [TEXT ...]")
@@ -105,7 +107,7 @@ def audit(
 
     answer.check(history, shares.entitlements)
     with options.read(
-        history, utility=utility, start=start, needs=needs, served=served, threads=threads, memory=memory
+        history, utility=utility, start=start, needs=needs, served=served, threads=threads, memory=memory_limit
     ) as events:
         audited = run_audit(
             events, None if half_life is None else half_life.split(","),

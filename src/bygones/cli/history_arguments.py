@@ -103,12 +103,12 @@ class EntitlementOptions:
     entitlements: Annotated[
         Path | None,
         optional(
-            "CSV file with the columns agent and entitlement (see --entitlement), or the output of Slurm's sshare -P "
-            "or sacctmgr -P show assoc; for burdens, the share of the load (0 is exempt).",
+            "CSV file with the columns agent and entitlement (see --entitlement-column), or the output of Slurm's "
+            "sshare -P or sacctmgr -P show assoc; for burdens, the share of the load (0 is exempt).",
             "FILE",
         ),
     ] = None
-    entitlement: Annotated[
+    entitlement_column: Annotated[
         str | None,
         optional("Column with the entitlements, in that file or, without one, in the history itself.", "COLUMN"),
     ] = None
@@ -122,17 +122,17 @@ class EntitlementOptions:
     ] = None
 
     def read(self, history: History, agent: str | None, kind: str | None) -> Shares | None:
-        """The entitlements of `--entitlements` and `--entitlement`; None if neither was given."""
+        """The entitlements of `--entitlements` and `--entitlement-column`; None if neither was given."""
         from bygones.audit.read.entitlements import Shares, read_shares
 
         if self.entitlements is None:
-            return None if self.entitlement is None else Shares(history.entitlements_in(self.entitlement))
+            return None if self.entitlement_column is None else Shares(history.entitlements_in(self.entitlement_column))
         file = self.entitlements
         if str(file) in history.source.columns and not file.exists():
             raise ValueError(
-                f"--entitlements must be a file, and {file} is a column of the history: use --entitlement {file}"
+                f"--entitlements must be a file, and {file} is a column of the history: use --entitlement-column {file}"
             )
-        return read_shares(file, self.entitlement, agent=agent, exempt=kind == "burden")
+        return read_shares(file, self.entitlement_column, agent=agent, exempt=kind == "burden")
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ def rules(
     time_zone: Annotated[str | None, optional("The ledger's time zone, such as Europe/Berlin.", "ZONE")] = None,
     thing: ThingName = None,
     unit: Unit = None,
-    entitlement: Annotated[
+    entitlement_of: Annotated[
         tuple[tuple[str, ...], ...],
         UseAppendAction,
         optional(
@@ -163,7 +163,7 @@ def rules(
 
     For example:
         bygones ledger rules team.db
-        bygones ledger rules team.db --half-life 60d --entitlement dana=2 --at 2026-06-01
+        bygones ledger rules team.db --half-life 60d --entitlement-of dana=2 --at 2026-06-01
     """
     from bygones.ledger.model.settings import rules_document
     from bygones.ledger.model.times import iso
@@ -172,7 +172,7 @@ def rules(
     changes |= {"reports": reports, "time_zone": time_zone, "memory": memory, "thing": thing, "unit": unit}
     changes["half_lives"] = dict(_parse_half_life(text) for texts in half_life_of for text in texts) or None
     changes["hold_stops_clock"] = None if hold_stops_clock is None else hold_stops_clock == "yes"
-    weights = dict(_parse_entitlement(text) for texts in entitlement for text in texts)
+    weights = dict(_parse_entitlement(text) for texts in entitlement_of for text in texts)
     changes["entitlements"] = weights or None
     with recording.open(target) as ledger:
         if entitlements is not None:
@@ -364,7 +364,7 @@ def newcomers(
     agent: Annotated[str, arg(help="The name of the newcomer.")],
     decisions: Annotated[int, arg(help="How many decisions to look ahead.")] = 30,
     every: Annotated[str, arg(help="The time between two decisions.")] = "1d",
-    places: Annotated[int, arg(help="The number of places each time.")] = 1,
+    k: Annotated[int, arg(aliases=["-k"], metavar="NUMBER", help="The number of places each time.")] = 1,
     worth: Annotated[float, arg(help="The worth of a place.")] = 1.0,
     entitlement: Annotated[float, arg(help="The newcomer's entitlement, relative to the others'.")] = 1.0,
     number: Annotated[
@@ -387,11 +387,11 @@ def newcomers(
     with open_ledger(target) as ledger:
         stood, seed = ledger.standing(at), int(ledger.head(), 16)
     outcomes = foresee_all(
-        stood, agent=agent, number=number, decisions=decisions, every=every, places=places,
+        stood, agent=agent, number=number, decisions=decisions, every=every, places=k,
         worth=worth, entitlement=entitlement, seed=seed,
     )  # fmt: skip
     share = entitlement / (entitlement + stood.entitlements[stood.present].sum())
-    each_time = places * worth
+    each_time = k * worth
     paths = save_beside(
         lambda: newcomers_figure(agent, outcomes, share, each_time, every, stood.rules.kind), out, "newcomers"
     )
@@ -457,7 +457,9 @@ def _parse_half_life(text: str) -> tuple[str, str | None]:
 
 def _parse_entitlement(text: str) -> tuple[str, float]:
     name, _, number = text.rpartition("=")
-    weight = number_of(number, f"entitlement must be AGENT=NUMBER, such as dana=0.5, got {text!r}: expected a number")
+    weight = number_of(
+        number, f"entitlement_of must be AGENT=NUMBER, such as dana=0.5, got {text!r}: expected a number"
+    )
     return check_text("the agent of an entitlement", name), weight
 
 

@@ -37,7 +37,7 @@ def void(
 def redecide(
     target: Target,
     from_: Annotated[str, arg(name="from", help="The first time of the period.", metavar="TIME")],
-    to: Annotated[
+    until: Annotated[
         str | None,
         arg(help="The first time after the period (default: now).", help_behavior_hint="", metavar="TIME"),
     ] = None,
@@ -49,13 +49,13 @@ def redecide(
     Only decisions that come out differently are replaced: they become void and are made again at their own time.
 
     For example:
-        bygones ledger redecide team.db --from 2026-03-01 --to 2026-04-01
+        bygones ledger redecide team.db --from 2026-03-01 --until 2026-04-01
         bygones ledger redecide team.db --from 2026-03-01 --accept --note "a hold was recorded late"
     """
     from bygones.ledger.actions.differences import differences
 
     with recording.open(target) as ledger:
-        redecisions, zone = ledger.redecide(from_, to, accept=accept, **recording.details), ledger.zone()
+        redecisions, zone = ledger.redecide(from_, until, accept=accept, **recording.details), ledger.zone()
         in_force = ledger.rules()
     data = {"recorded": accept, "decisions": [each.to_dict() for each in redecisions]}
     is_recorded = accept and any(each.in_period for each in redecisions)

@@ -59,11 +59,11 @@ def simulate(
     ] = "egalitarian",
     steps: Annotated[int | None, optional("For an example: number of steps; 50 if left out.", "STEPS")] = None,
     bundles: Annotated[bool, arg(help="For an example: whether one agent may receive both items.")] = True,
-    agents: Annotated[int, arg(metavar="NUMBER", help="For policies: number of agents.")] = 10,
-    advantaged: Annotated[
+    n_agents: Annotated[int, arg(metavar="NUMBER", help="For policies: number of agents.")] = 10,
+    n_advantaged: Annotated[
         int, arg(metavar="NUMBER", help="For policies: number of agents with needs from U(0.8, 1) instead of U(0, 1).")
     ] = 2,
-    resources: Annotated[
+    n_resources: Annotated[
         int, arg(metavar="NUMBER", help="For policies: number of agents who are served at each step.")
     ] = 2,
     horizon: Annotated[int | None, optional("For policies: number of steps; 1000 if left out.", "STEPS")] = None,
@@ -89,7 +89,7 @@ def simulate(
     For example:
         bygones simulate example-1
         bygones simulate example-2 --half-life 5 20 --welfare nash
-        bygones simulate --policy prices one-step random --agents 100 --horizon 10000 --half-life 50
+        bygones simulate --policy prices one-step random --n-agents 100 --horizon 10000 --half-life 50
         bygones simulate --policy prices random --kind burden --half-life 50
     """
     from bygones.memory import Discounted, parse_memory
@@ -113,7 +113,7 @@ def simulate(
     if len(memories) > 1:
         raise ValueError(f"policies are compared under one memory, got {', '.join(memories)}")
     label, remembered = next(iter(memories.items()), ("half-life 50", Discounted(half_life=50)))
-    sizes = (agents, advantaged, resources, 1000 if horizon is None else horizon)
+    sizes = (n_agents, n_advantaged, n_resources, 1000 if horizon is None else horizon)
     _simulate_policies(policy, label, remembered, welfare, sizes, kind, entitlements or None, seed, out, json)
 
 
@@ -164,15 +164,15 @@ def _simulate_policies(
 
     n_agents, n_advantaged, k, horizon = sizes
     # Checked here, before memory is taken.
-    check_count("agents", n_agents, most=MOST_AGENTS)
+    check_count("n_agents", n_agents, most=MOST_AGENTS)
     if check_count("horizon", horizon, most=MOST_STEPS) * n_agents > MOST_CELLS:
         raise ValueError(
-            f"agents times horizon must be at most {MOST_CELLS:,}, got {n_agents:,} agents for {horizon:,} steps"
+            f"n_agents times horizon must be at most {MOST_CELLS:,}, got {n_agents:,} agents for {horizon:,} steps"
         )
     needs = advantaged(n_agents, n_advantaged)
     # Checked here, before a progress bar appears.
-    if check_count("resources", k) > n_agents:
-        raise ValueError(f"resources must be at most the number of agents ({n_agents}), got {k}")
+    if check_count("n_resources", k) > n_agents:
+        raise ValueError(f"n_resources must be at most the number of agents ({n_agents}), got {k}")
     check_form(parse_welfare(welfare), kind)
     policies = {name: s.policy_named(name, memory, welfare, needs, k, kind, entitlements) for name in names}
     with progress("Simulating", total=len(policies) * horizon) as advance:

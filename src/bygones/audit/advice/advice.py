@@ -237,8 +237,8 @@ class Advice(Recommendation, Trials):
             sentences += self._other_aims(self.judged)
         if not self.reported and not self.facts.equal:
             sentences.append(
-                "If agents report their needs themselves, they can gain by reporting little. Add --reported, which "
-                "counts reports as multiples of each agent's usual report."
+                "If agents report their needs themselves, they can gain by reporting little. Add --reports normalised, "
+                "which counts reports as multiples of each agent's usual report."
             )
         low, high = self.facts.between
         if not self.entitled and self.kind == "burden":

@@ -64,7 +64,9 @@ def advise(
     """
     if history.requests is None:
         if reported:
-            raise ValueError("--reported needs a history with needs: name the columns with --needs and --served")
+            raise ValueError(
+                "--reports normalised needs a history with needs: name the columns with --needs and --served"
+            )
         return advise_received(history, period, half_lives, newcomers, entitlements, others, kind)
     check_count("draws", draws, most=1000)
     about: Kind = "good" if kind is None else check_kind(kind)
