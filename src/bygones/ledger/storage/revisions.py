@@ -59,10 +59,10 @@ def void_since(connection: sa.Connection, seq: int) -> int | None:
     return connection.execute(query).scalar()
 
 
-def other_version(connection: sa.Connection, seq: int) -> int | None:
-    """The version in effect of the same decision, or of the plan for the same instant, other than this one."""
+def other_version(connection: sa.Connection, seq: int, head: int | None = None) -> int | None:
+    """The version of the same decision, or of the plan for the same instant, that counts and is not this one."""
     group = _versions(connection, [seq])
-    query = sa.select(schema.events.c.seq).where(schema.events.c.seq.in_(group - {seq}), in_effect())
+    query = sa.select(schema.events.c.seq).where(schema.events.c.seq.in_(group - {seq}), in_effect(head=head))
     return connection.execute(query.limit(1)).scalar()
 
 
