@@ -13,9 +13,12 @@ import sqlalchemy as sa
 
 from bygones.allocation import ChooseK, Divide
 from bygones.ledger import DateNeeds, Ledger, LedgerError, Rules, StaleProposalError, check_draw
+from bygones.ledger.actions import remade
+from bygones.ledger.actions.decisions import proposal, record
 from bygones.ledger.model.draws import DAYS, LENGTH, Draw, hashed, number_of_day, seed_of
 from bygones.ledger.model.times import day, instant
-from bygones.ledger.storage import schema
+from bygones.ledger.plans.planned_dates import record_date
+from bygones.ledger.storage import schema, timeline
 from support.command_line import run
 from support.forgery import rewrite
 
@@ -255,6 +258,29 @@ def test_verify_finds_another_draw_of_a_decision_that_it_cannot_repeat(team):
     first, second = (event for event, _ in team.events() if event.kind == "decision")
     problem = f"decision {second.seq} has draw 1, but it was the turn of 2"
     assert problem in forged(team, second.seq, draw=first.details["draw"], optimal=False)
+
+
+@pytest.mark.parametrize("kind", ["decision", "plan"])
+def test_verify_finds_a_decision_in_place_of_one_that_still_counted(team, kind):
+    """Made from a standing with the first, it serves someone else."""
+    if kind == "plan":
+        team.plans.publish([DateNeeds(in_days(3), False, EVERYBODY)])
+    else:
+        team.decide(EVERYBODY, at="2026-01-02")
+    first = next(event for event, _ in team.events() if event.kind == kind)
+
+    def act(tx):
+        stood = timeline.standing(tx.connection, tx.book, first.time)
+        draw = remade.draw_of(tx.connection, first)
+        again = proposal(tx.connection, stood, EVERYBODY, int(tx.head.head), draw, [first.seq])
+        details = again.details() | {"draw": first.details["draw"], "redecides": first.seq, "all_day": False}
+        if kind == "plan":
+            record_date(tx, first.time, details | {"turns": []}, again.given)
+            return tx.next - 2
+        return record(tx, first.time, again, details, "")[0].seq
+
+    seq = team._recorder.write(act)
+    assert f"decision {seq} takes the place of decision {first.seq}, which was not void" in team.verify().problems
 
 
 def crafted(ledger, kind="received", secret="0" * 64, number=LENGTH, **details):

@@ -37,7 +37,7 @@ STATEMENTS = (
 
 
 def without_what_came_later(monkeypatch):
-    """Until the test ends, ledgers record no author, and all have the same secret seed.
+    """Until the test ends, ledgers record no author, and all have the same secret seeds.
 
     The tables of version 1 have no place for either, and the hashes of events and commitments must fit afterwards.
     """
@@ -45,11 +45,11 @@ def without_what_came_later(monkeypatch):
     monkeypatch.setattr("secrets.token_hex", lambda n: "ab" * n)
     from_version_2 = migrations.MIGRATIONS[2]
 
-    def with_its_chain(connection):
+    def with_its_chains(connection):
         from_version_2(connection)
-        connection.execute(schema.draws.update().values(event=1))  # which has published it
+        connection.execute(schema.draws.update().values(event=1, days_event=1))  # which has published them
 
-    monkeypatch.setitem(migrations.MIGRATIONS, 2, with_its_chain)
+    monkeypatch.setitem(migrations.MIGRATIONS, 2, with_its_chains)
 
 
 def to_version_1(connection):

@@ -261,7 +261,7 @@ class TablePast(Past):
             events = events.filter(events.time <= newest)
         table = self._history.fetch(moments_expression(events, newest, shortest))
         names, codes = agents_of(table)
-        rows = self.who.rows([self._history.clean_name(name) for name in names], codes)
+        rows = self.who.rows([self._history.source.clean_name(name) for name in names], codes)
         moments = Moments(table, rows, len(self.who.names), shortest)
         return lambda wanted: {h: self._owed(moments.remembered(h), is_present) for h in wanted}
 
@@ -274,4 +274,4 @@ class TablePast(Past):
         table: pa.Table = self._history.fetch(expression(self._events, within, wanted, first=first))
         self._history.check_sums(table)
         sums = collect(table, wanted, within)
-        return replace(sums, names=tuple(self._history.clean_name(name) for name in sums.names))
+        return replace(sums, names=tuple(self._history.source.clean_name(name) for name in sums.names))

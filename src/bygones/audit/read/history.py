@@ -7,7 +7,6 @@ that the engine evaluates; only the first and the last time are queried before, 
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -19,8 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from bygones._arrays import check_one_of
-from bygones._csv import unshield
-from bygones._text import counted, listed, printable
+from bygones._text import counted, listed
 from bygones._times import check_zone
 from bygones.audit.read import formats, ledger_events
 from bygones.audit.read.clock import Clock
@@ -100,11 +98,6 @@ class History:
             self.source.refuse(self.events, "utility", self.columns["utility"], is_bad, _A_NUMBER)
             raise ValueError(f"{self.source.label}: the sum of the utilities is too large for a floating-point number")
 
-    def clean_name(self, name: str) -> str:
-        """An agent's name in one Unicode spelling, with escapes for characters that a terminal would not show."""
-        name = unicodedata.normalize("NFC", unshield(name.strip()) if self.source.shielded else name.strip())
-        return name if name.isprintable() else printable(name)
-
     def entitlements_in(self, column: str) -> dict[str, float]:
         """The entitlement of each agent, from a column of the history; refused if an agent has two."""
         check_columns(self.source.columns, [column, self.columns["agent"]], self.source.label)
@@ -113,7 +106,7 @@ class History:
         pairs = pairs.filter(pairs.agent.notnull()).distinct().order_by("agent", "weight")
         weights: dict[str, float] = {}
         for pair in self.fetch(pairs).to_pylist():
-            name = self.clean_name(str(pair["agent"]))
+            name = self.source.clean_name(str(pair["agent"]))
             if not name:
                 continue
             if pair["weight"] is None or (name in weights and weights[name] != pair["weight"]):
@@ -363,20 +356,18 @@ def _requests(source: Source, rows: ibis.Table, columns: dict[str, str]) -> ibis
 def _of_ledger(source: Source, zone: str) -> History:
     """The amounts received in a ledger, after corrections, with all its events for the replay by its own rules."""
     columns = {"agent": "agent", "time": "time", "utility": "amount"}
-    history = History(source, source.table, Clock(), 0, 0, 0, columns)
-    past, book, timed = ledger_events.read_events(source, zone, history.clean_name)
+    past, book, timed = ledger_events.read_events(source, zone)
     received = past.received()
     if not len(received):
         raise ValueError(f"{source.label} contains no events")
-    history = replace(
-        history, events=ibis.memtable(received), clock=timed.clock, n_events=len(received), notes=timed.notes
-    )
+    events, number = ibis.memtable(received), len(received)
     if book is None or not past.are("join").any():
         note = (
             "This history has the events of a ledger but not its rules. Amounts received count, after corrections; "
             "offsets, holds, departures and entitlements are left out."
         )
         times = received["time"].to_numpy()
-        return replace(history, first=times.min(), last=times.max(), notes=(note,))
-    first, last = past.span()
-    return replace(history, ledger=past, book=book, first=first, last=last)
+        return History(source, events, timed.clock, times.min(), times.max(), number, columns, notes=(note,))
+    return History(
+        source, events, timed.clock, *past.span(), number, columns, notes=timed.notes, ledger=past, book=book
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import ibis
@@ -74,9 +74,7 @@ class LedgerEvents(NamedTuple):
         return int(times.min()), int((come if len(come) else times).max())
 
 
-def read_events(
-    source: Source, zone: str, clean_name: Callable[[str], str]
-) -> tuple[LedgerEvents, RuleBook | None, Timed]:
+def read_events(source: Source, zone: str) -> tuple[LedgerEvents, RuleBook | None, Timed]:
     """The events of a ledger that are not void, its rules if they are among them, and how times were read."""
     check_columns(source.columns, LEDGER_COLUMNS, source.label)
     timed = with_times(source, source.table, "time", zone)
@@ -94,7 +92,7 @@ def read_events(
             told |= _details(batch, source.label)
     names: dict[str, int] = {}
     # Two spellings of a name are one agent.
-    codes = {code: names.setdefault(clean_name(name), len(names)) for name, code in row_of.items() if name}
+    codes = {code: names.setdefault(source.clean_name(name), len(names)) for name, code in row_of.items() if name}
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     same = np.array([codes[code] for code in range(len(codes))] + [NOBODY], dtype=np.int32)
     columns[3] = same[columns[3]]

@@ -12,6 +12,7 @@ import operator
 import os
 import re
 import sys
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,8 +26,8 @@ import ibis
 import pyarrow as pa
 
 from bygones._arrays import check_between, check_count
-from bygones._csv import number_hint, thousands_hint
-from bygones._text import counted
+from bygones._csv import number_hint, thousands_hint, unshield
+from bygones._text import counted, printable
 
 LEDGER_COLUMNS = ("seq", "kind", "time", "agent", "amount", "refers")
 """The columns of every export of a ledger."""
@@ -98,6 +99,11 @@ class Source:
     def is_ledger(self) -> bool:
         """Whether these are the events of a ledger."""
         return set(LEDGER_COLUMNS) <= set(self.columns)
+
+    def clean_name(self, name: str) -> str:
+        """An agent's name in one Unicode spelling, with escapes for characters that a terminal would not show."""
+        name = unicodedata.normalize("NFC", unshield(name.strip()) if self.shielded else name.strip())
+        return name if name.isprintable() else printable(name)
 
     def fetch(self, expression: ibis.Expr) -> pa.Table | pa.Scalar:
         """Evaluates an expression in the engine; the result is an Arrow table, or a value."""

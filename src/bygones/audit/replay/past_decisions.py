@@ -137,7 +137,7 @@ def decisions_of(
         others: the entitlement of agents that `entitlements` does not name, see `audit`.
     """
     asked = history.fetch(_asked(history).select("agent").distinct())["agent"].to_pylist()
-    names = tuple(sorted({history.clean_name(str(name)) for name in asked}))
+    names = tuple(sorted({history.source.clean_name(str(name)) for name in asked}))
     decisions = decisions_among(history, Members(names, np.ones(len(names)), "zero"))
     if not decisions.requests:
         raise ValueError(f"{history.source.label}: nobody was served, so there is no decision to replay")
@@ -172,7 +172,9 @@ def _requests(history: History, names: Sequence[str], until: float) -> Iterator[
         asked = asked.filter(asked.time <= constant(until, asked.time.type()))
     table = history.fetch(asked.order_by("time"))
     row_of = {name: row for row, name in enumerate(names)}
-    agents = np.array([row_of[history.clean_name(str(name))] for name in table["agent"].to_pylist()], dtype=np.int64)
+    agents = np.array(
+        [row_of[history.source.clean_name(str(name))] for name in table["agent"].to_pylist()], dtype=np.int64
+    )
     times = table["time"].to_numpy()
     needs, served = np.asarray(table["need"].to_numpy(), dtype=float), table["served"].to_numpy().astype(bool)
     edges = np.flatnonzero(np.diff(times, prepend=math.nan) != 0).tolist()

@@ -264,7 +264,7 @@ class _Jobs(NamedTuple):
         # A run before an eviction has no name of a job: it was not started from the queue in one piece.
         jobs = events.filter(events.job.notnull())
         table = history.fetch(jobs.select("agent", "job", "submit", "start", "time", "utility"))
-        agents = [history.clean_name(str(name)) for name in table["agent"].to_pylist()]
+        agents = [history.source.clean_name(str(name)) for name in table["agent"].to_pylist()]
         names = tuple(sorted(set(agents)))
         row_of = {name: row for row, name in enumerate(names)}
         start, end = (np.asarray(table[name].to_numpy(), dtype=float) for name in ("start", "time"))

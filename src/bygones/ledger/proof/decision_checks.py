@@ -22,7 +22,7 @@ from bygones.ledger.actions.remade import can_repeat, decided_again, kept_and_va
 from bygones.ledger.model.events import DECISIONS, RECEIVED, Event
 from bygones.ledger.model.standing import Standing, standing_of
 from bygones.ledger.model.times import day
-from bygones.ledger.storage import derived, draw_table, rows, schema, timeline
+from bygones.ledger.storage import derived, draw_table, revisions, rows, schema, timeline
 from bygones.ledger.storage.revisions import in_effect
 from bygones.ledger.storage.timeline import Known
 
@@ -81,6 +81,10 @@ def _check_draw(connection: sa.Connection, event: Event, checked: Checked) -> No
     """A decision must have the draw that follows from the events before it, its request and its day."""
     details = event.details or {}
     drawn = details.get("draw", {})
+    if not {"number", "day"}.isdisjoint(drawn):
+        counted = revisions.other_version(connection, event.seq, event.seq - 1)
+        if counted is not None:
+            checked.problems.append(f"decision {event.seq} takes the place of decision {counted}, which was not void")
     if event.kind == "decision" and "redecides" in details:
         first = rows.load_event(connection, details["redecides"])
         theirs = (first.details or {}).get("draw", {})

@@ -39,7 +39,7 @@ def links_of(event: Event) -> Iterator[tuple[str, int]]:
     details = event.details or {}
     if event.kind in DECISIONS and "redecides" in details:
         yield "redecides", int(details["redecides"])
-    if event.kind in DECISIONS and "number" in details.get("draw", {}):
+    if event.kind == "decision" and "number" in details.get("draw", {}):
         yield "draw", int(details["draw"]["number"])
     if event.kind in RECEIVED:
         yield from (("swaps", int(seq)) for seq in details.get("swapped", ()))

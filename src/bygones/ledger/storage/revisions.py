@@ -16,17 +16,20 @@ from bygones.ledger.model.revisions import RESTING, Related, Revisions, related,
 from bygones.ledger.storage import dialects, schema
 
 
-def in_effect(events: sa.FromClause = schema.events, head: int | None = None) -> sa.ColumnElement[bool]:
+def in_effect(head: int | None = None) -> sa.ColumnElement[bool]:
     """Whether an event counts, now or as of the event with number `head`."""
-    table = schema.revised.alias("lapsed")  # or it would be the row of a query that joins what `corrects`
+    events, table = (
+        schema.events,
+        schema.revised.alias("lapsed"),
+    )  # or it would be the row of a query that joins what `corrects`
     counts = ~sa.exists().where(table.c.event == events.c.seq, table.c.amount.is_(None), *_open_at(table, head))
     return counts if head is None else sa.and_(events.c.seq <= head, counts)
 
 
-def corrects(events: sa.FromClause = schema.events, head: int | None = None) -> sa.ColumnElement[bool]:
+def corrects(head: int | None = None) -> sa.ColumnElement[bool]:
     """The row of `revised` with the amount that an event in effect counts with, if there is one; to be joined on."""
     table = schema.revised
-    return sa.and_(table.c.event == events.c.seq, table.c.amount.is_not(None), *_open_at(table, head))
+    return sa.and_(table.c.event == schema.events.c.seq, table.c.amount.is_not(None), *_open_at(table, head))
 
 
 def _open_at(table: sa.FromClause, head: int | None) -> list[sa.ColumnElement[bool]]:
@@ -56,10 +59,10 @@ def void_since(connection: sa.Connection, seq: int) -> int | None:
     return connection.execute(query).scalar()
 
 
-def other_version(connection: sa.Connection, seq: int) -> int | None:
-    """The version in effect of the same decision, or of the plan for the same instant, other than this one."""
+def other_version(connection: sa.Connection, seq: int, head: int | None = None) -> int | None:
+    """The version of the same decision, or of the plan for the same instant, that counts and is not this one."""
     group = _versions(connection, [seq])
-    query = sa.select(schema.events.c.seq).where(schema.events.c.seq.in_(group - {seq}), in_effect())
+    query = sa.select(schema.events.c.seq).where(schema.events.c.seq.in_(group - {seq}), in_effect(head=head))
     return connection.execute(query.limit(1)).scalar()
 
 
