@@ -19,10 +19,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.foresight import foresight
+from benchmarks.rules import RULES
 from benchmarks.two_agents import best_for_two
 from bygones import Discounted
 from bygones.envs.needs import advantaged
-from bygones.simulation import POLICIES, policy_named, simulate
+from bygones.simulation import policy_named, simulate
 
 OUT = Path(__file__).parents[1] / "evidence" / "rules" / "own-objective.json"
 GAMMAS = (0.5, 0.9, 0.99)
@@ -58,7 +59,7 @@ def rules(agents: int, served: int, welfare: str, gamma: float) -> Row:
     """The long-run mean of every rule with its standard error."""
     needs, memory = advantaged(agents, max(1, agents // 5)), Discounted(gamma=gamma)
     row: Row = {}
-    for name in POLICIES:
+    for name in RULES:
         policy = policy_named(name, memory, welfare, needs, served)
         parts = []
         for seed in SEEDS:

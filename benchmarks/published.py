@@ -16,9 +16,9 @@ import numpy as np
 from benchmarks.sb3_learners import environment
 from bygones.leaderboard.entries import BoardEntry
 from bygones.leaderboard.players import settings_of
-from bygones.leaderboard.rule_players import RULES, made
 from bygones.learn import train
 from bygones.learn.evaluation import Predict
+from bygones.scenario_policies.rule_players import RULES, made
 
 GO, MOVES = (f'job_scheduling(n=4, control="{control}", horizon=1000)' for control in ("go", "moves"))
 PLAYERS = (

@@ -33,10 +33,10 @@ RULES = (
     "calibrated",
     "one-step",
     "proportional-fair",
-    "dynamic-max-min",
+    "max-min",
     "round-robin",
     "random",
-    "utilitarian",
+    "largest-need",
 )
 SEEDS = range(4)
 WELFARES = ("egalitarian", "nash")
@@ -107,7 +107,7 @@ def made_by(rule: str | RankingPolicy, needs: Any, k: int, welfare: str, gamma: 
 
 def bounds_of(needs: Any, k: int, welfare: str, part: slice = slice(None)) -> list[Hindsight]:
     """What anybody could have reached in part of each simulation."""
-    seen = made_by("utilitarian", needs, k, welfare, 1.0)
+    seen = made_by("largest-need", needs, k, welfare, 1.0)
     return [hindsight([ChooseK(x, k) for x in one.needs[part]], welfare) for one in seen]
 
 
@@ -152,7 +152,7 @@ COMPARED = ("prices", "calibrated", "one-step", "proportional-fair", "random")
 
 def _elsewhere(needs: Any, k: int, welfare: str) -> list[Hindsight]:
     memory = Discounted(gamma=1.0)
-    policy = policy_named("utilitarian", memory, welfare, needs, k)
+    policy = policy_named("largest-need", memory, welfare, needs, k)
     seen = simulate_seeds(policy, needs, memory, welfare, STEPS, k, range(100, 104))
     return [hindsight([ChooseK(x, k) for x in one.needs], welfare) for one in seen]
 
@@ -279,7 +279,7 @@ class Normalised(NamedTuple):
 
 def _received(rule: str, gamma: float, lie: Lie, normalised: bool) -> np.ndarray:
     """The true utilities of all agents, one row per seed, where decisions rest on reports."""
-    true = made_by("utilitarian", kinds.advantaged(), 2, "egalitarian", 1.0)
+    true = made_by("largest-need", kinds.advantaged(), 2, "egalitarian", 1.0)
     reported = Normalised(Reported(lie)) if normalised else Reported(lie)
     made = made_by(rule, reported, 2, "egalitarian", gamma)
     return np.array([((m.utilities > 0) * t.needs).sum(axis=0) for m, t in zip(made, true, strict=True)])

@@ -23,7 +23,6 @@ import numpy as np
 from benchmarks.hindsight import hindsight
 from bygones import Discounted, Instantaneous
 from bygones.allocation import Assign, ChooseK, Divide, Problem, allocate, calibrate
-from bygones.allocation.decide import Rule
 from bygones.allocation.pricing import learning
 from bygones.memory import Memory, priced
 
@@ -71,7 +70,7 @@ def judged(mean: np.ndarray, welfare: str, problem: Problem) -> float:
     return float(mean.min() if welfare == "egalitarian" else math.exp(np.log(mean).mean()))
 
 
-def decided(problems: list[Problem], memory: Memory, welfare: str, rule: Rule) -> float:
+def decided(problems: list[Problem], memory: Memory, welfare: str, rule: str) -> float:
     """The share of the bound that a rule reaches."""
     rng, state = np.random.default_rng(1), memory.init(problems[0].n_agents)
     received = np.zeros(problems[0].n_agents)

@@ -44,7 +44,7 @@ def main() -> None:
     for seeds in (1, 100):
         least = min(seconds(partial(bare, seeds)) for _ in range(2))
         print(f"{seeds} side by side: a bare loop makes {DECISIONS / least:,.0f} decisions a second")
-        for name in ("prices", "utilitarian", "proportional-fair"):
+        for name in ("prices", "largest-need", "proportional-fair"):
             policy = policy_named(name, memory, "egalitarian", needs, SERVED)
             sizes = DECISIONS // seeds, SERVED, range(seeds)
             run = partial(simulate_seeds, policy, needs, memory, "egalitarian", *sizes)

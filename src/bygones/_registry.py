@@ -219,6 +219,11 @@ def as_text(name: str, parameters: Mapping[str, object]) -> str:
     return f"{name}({inside})" if inside else name
 
 
+def texts_in(text: str) -> list[str]:
+    """The texts of parts in a list with commas between them; commas in brackets separate parameters."""
+    return [each.strip() for each in re.split(r",(?![^(]*\))", text)]
+
+
 def check_parameters(
     what: str, name: str, part: Callable[..., object], parameters: Mapping[str, object], given: int = 0
 ) -> None:

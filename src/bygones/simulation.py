@@ -15,27 +15,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from bygones import inequality
 from bygones._arrays import AnyArray, Array, Floats, Ints, check_count
 from bygones._text import counted
-from bygones.allocation import ChooseK, calibrate
+from bygones.allocation import AllocationPolicy, ChooseK
 from bygones.allocation.objective import check_form, judge_of
-from bygones.allocation.policies import (
-    AllocationPolicy,
-    DynamicMaxMin,
-    OneStep,
-    Prices,
-    ProportionalFair,
-    Random,
-    RankingPolicy,
-    RoundRobin,
-    Utilitarian,
-)
-from bygones.envs.batches import mapped, taken
+from bygones.allocation.policy_contract import Setting, policy_of, served_rows
+from bygones.envs.batches import mapped
 from bygones.envs.needs import Needs
 from bygones.kinds import Kind, check_kind
 from bygones.memory import Memory, check_entitlements
@@ -47,49 +36,6 @@ CALIBRATION_STEPS = 2000
 
 _NOISE_STEPS = 256
 """The number of steps for which noise is drawn at once."""
-
-
-class Setting(NamedTuple):
-    """The setting that a policy is made for."""
-
-    memory: Memory
-    welfare: AnyWelfare
-    needs: Needs
-    n_resources: int
-    kind: Kind = "good"
-    entitlements: Floats | None = None
-
-
-def _calibrated(setting: Setting) -> Prices:
-    """Prices that have seen a sample of needs, none of which is in a simulation."""
-    rng, n = np.random.default_rng(np.random.SeedSequence(0, spawn_key=(7,))), setting.needs.n_agents
-    needs_state, problems = setting.needs.start(rng.random(n)), []
-    for t in range(CALIBRATION_STEPS):
-        now, needs_state = setting.needs.draw(rng.random(n), needs_state, t + 1)
-        problems.append(ChooseK(now, setting.n_resources, kind=setting.kind))
-    start = calibrate(problems, setting.memory, setting.welfare, entitlements=setting.entitlements)
-    return Prices(setting.memory, setting.welfare, setting.entitlements, start, setting.kind)
-
-
-def _proportional_fair(setting: Setting) -> ProportionalFair:
-    if setting.kind == "burden":
-        raise ValueError(
-            "policy 'proportional-fair' is for goods: for burdens use 'prices', 'one-step' or 'dynamic-max-min'"
-        )
-    return ProportionalFair(setting.memory, setting.entitlements)
-
-
-POLICIES: dict[str, Callable[[Setting], AllocationPolicy]] = {
-    "prices": lambda setting: Prices(setting.memory, setting.welfare, setting.entitlements, kind=setting.kind),
-    "calibrated": _calibrated,
-    "one-step": lambda setting: OneStep(setting.memory, setting.welfare, setting.entitlements, kind=setting.kind),
-    "proportional-fair": _proportional_fair,
-    "dynamic-max-min": lambda setting: DynamicMaxMin(setting.memory, setting.kind, setting.entitlements),
-    "utilitarian": lambda setting: Utilitarian(setting.kind),
-    "round-robin": lambda setting: RoundRobin(),
-    "random": lambda setting: Random(),
-}
-"""The policies that can be chosen by name, as on the command line."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -222,7 +168,7 @@ def simulate_seeds(
     memory = getattr(policy, "memory", memory)
     state = mapped(lambda array: np.broadcast_to(array, (*rows, *np.shape(array))), memory.init(n))
     needs_state = needs.start(noise.next())
-    serve, every = _serving(policy), tuple(np.arange(size)[:, None] for size in rows)
+    serve, every = served_rows(policy), tuple(np.arange(size)[:, None] for size in rows)
     for t in range(steps):
         drawn, needs_state = needs.draw(noise.next(), needs_state, t + 1)
         now, received = met[t], utilities[t]
@@ -268,21 +214,6 @@ class _Noise:
         return np.asarray(self._drawn[self._at - 1])
 
 
-def _serving(policy: AllocationPolicy) -> Callable[..., np.ndarray]:
-    """The policy for many rows of needs at once, or for the needs of one seed without an axis for rows."""
-    if isinstance(policy, RankingPolicy):
-        return policy.rows
-
-    def one_by_one(
-        needs: np.ndarray, k: int, state: AnyState, step: int, rngs: list[np.random.Generator]
-    ) -> np.ndarray:
-        if needs.ndim == 1:
-            return policy(needs, k, state, step, rngs[0])
-        return np.stack([policy(row, k, taken(state, i), step, rngs[i]) for i, row in enumerate(needs)])
-
-    return one_by_one
-
-
 def _judge(welfare: AnyWelfare, kind: Kind, entitlements: Floats | None, n_agents: int) -> Callable[[Array], Array]:
     """The welfare of the memory per unit of entitlement."""
     function = as_judge(welfare) if check_kind(kind) == "good" else parse_welfare(welfare)
@@ -303,17 +234,25 @@ def policy_named(
     kind: Kind = "good",
     entitlements: AnyArray | None = None,
 ) -> AllocationPolicy:
-    """The policy called `name` in `POLICIES`, or the trained policy in the file `name` if it ends in `.safetensors`.
+    """The policy of a name such as `max-min`, or the trained policy in the file `name` if it ends in `.safetensors`.
 
-    `utilitarian`, `round-robin`, `random` and trained policies do not look at entitlements.
+    `largest-need`, `round-robin`, `random` and trained policies do not look at entitlements.
     """
-    if name in POLICIES:
-        n = needs.n_agents
-        weights = None if entitlements is None else np.asarray(check_entitlements(entitlements, n), dtype=float)
-        return POLICIES[name](Setting(memory, welfare, needs, n_resources, check_kind(kind), weights))
-    if not name.endswith(".safetensors"):
-        raise ValueError(f"policy must be one of {', '.join(POLICIES)}, or a .safetensors file, got {name!r}")
-    return learned_policy(Path(name), memory, needs, n_resources)
+    if name.endswith(".safetensors"):
+        return learned_policy(Path(name), memory, needs, n_resources)
+
+    def sample() -> list[ChooseK]:
+        """Problems that are in no simulation."""
+        rng, n = np.random.default_rng(np.random.SeedSequence(0, spawn_key=(7,))), needs.n_agents
+        needs_state, problems = needs.start(rng.random(n)), []
+        for t in range(CALIBRATION_STEPS):
+            now, needs_state = needs.draw(rng.random(n), needs_state, t + 1)
+            problems.append(ChooseK(now, n_resources, kind=kind))
+        return problems
+
+    n = needs.n_agents
+    weights = None if entitlements is None else np.asarray(check_entitlements(entitlements, n), dtype=float)
+    return policy_of(name, Setting(memory, welfare, check_kind(kind), weights, sample))
 
 
 def learned_policy(path: Path, memory: Memory, needs: Needs, n_resources: int) -> LearnedPolicy:

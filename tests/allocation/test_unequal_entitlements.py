@@ -27,7 +27,7 @@ def test_in_the_steady_state_everybody_gets_in_proportion_to_their_entitlement(k
     np.testing.assert_allclose(received / received.sum() * 4.5, ENTITLEMENTS, atol=0.05)
 
 
-@pytest.mark.parametrize("name", ["proportional-fair", "dynamic-max-min", "calibrated"])
+@pytest.mark.parametrize("name", ["proportional-fair", "max-min", "calibrated"])
 def test_the_other_policies_that_look_at_the_past_look_at_entitlements(name):
     needs, memory = replayed([[1.0] * 4]), Discounted(half_life=30)
     policy = policy_named(name, memory, "egalitarian", needs, 1, entitlements=ENTITLEMENTS)

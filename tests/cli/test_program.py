@@ -64,7 +64,7 @@ def test_simulate_prints_and_plots(capsys, tmp_path):
 
 
 def test_simulate_compares_policies(capsys, tmp_path):
-    command = ["simulate", "--policy", "one-step", "utilitarian", "round-robin", "random", "--n-agents", "12"]
+    command = ["simulate", "--policy", "one-step", "largest-need", "round-robin", "random", "--n-agents", "12"]
     command += [
         "--n-resources",
         "2",
@@ -79,13 +79,13 @@ def test_simulate_compares_policies(capsys, tmp_path):
     ]
     out = run(capsys, *command).out
     assert "2 of 12 agents served for 60 steps, half-life 20, nash welfare" in out
-    for name in ("one-step", "utilitarian", "round-robin", "random"):
+    for name in ("one-step", "largest-need", "round-robin", "random"):
         assert name in out
     assert (tmp_path / "policies.png").stat().st_size > 10_000
     assert (tmp_path / "policies.svg").exists()
     got = json.loads(run(capsys, *command, "--json").out)
     assert got["one-step"]["gini"] < got["random"]["gini"]
-    assert got["utilitarian"]["utility_per_step"] == max(each["utility_per_step"] for each in got.values())
+    assert got["largest-need"]["utility_per_step"] == max(each["utility_per_step"] for each in got.values())
 
 
 def test_simulate_compares_policies_that_hand_out_burdens(capsys, tmp_path):

@@ -22,7 +22,7 @@ from gymnasium.utils.env_checker import check_env
 
 import bygones
 from bygones import Discounted, Memory, PerfectRecall, welfare
-from bygones.allocation import Assign, ChooseK, allocate, decide
+from bygones.allocation import Assign, ChooseK, allocate, decide, policies
 from bygones.audit import audit, read_history
 from bygones.audit.read import formats
 from bygones.cli import program
@@ -52,6 +52,7 @@ REGISTRIES = [
     (welfare.functions, "_parts"),
     (bygones.memory.memories, "_parts"),
     (decide, "_SOLVERS"),
+    (policies, "_parts"),
     (claims, "CLAIMS"),
     (formats, "FORMATS"),
     (learners.learners, "_parts"),

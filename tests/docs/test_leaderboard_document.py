@@ -9,8 +9,8 @@ from benchmarks.leaderboard_note import DOCUMENT, FULL, GGF, LEARNED, QUICK, WEL
 from bygones.envs import catalogue
 from bygones.leaderboard import board, players
 from bygones.leaderboard.entries import MEMORIES, SIZES
-from bygones.leaderboard.rule_players import RULES, rule_of
 from bygones.leaderboard.standings import cells, headline, remembering, verdicts
+from bygones.scenario_policies.rule_players import RULES, rule_of
 from support.walkthrough import walk_through
 
 LEARNERS = ("ppo", "ppo-symmetric")

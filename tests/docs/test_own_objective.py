@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+from benchmarks.rules import RULES
 
-from bygones.simulation import POLICIES
 from support.guides import DOCS
 from support.walkthrough import walk_through
 
@@ -38,7 +38,7 @@ def test_the_example_runs(tmp_path):
     walk_through(PAGE, tmp_path)
 
 
-@pytest.mark.parametrize(("agents", "title", "names"), [(2, "two", ["best", *POLICIES]), (10, "ten", list(POLICIES))])
+@pytest.mark.parametrize(("agents", "title", "names"), [(2, "two", ["best", *RULES]), (10, "ten", list(RULES))])
 def test_the_tables_are_what_was_measured(agents, title, names):
     measured, page = rows(agents), PAGE.read_text(encoding="utf-8")
     body = page.partition(f"| {title} agents |")[2].partition("\n\n")[0]
@@ -58,7 +58,7 @@ def test_the_tables_are_what_was_measured(agents, title, names):
 def test_no_rule_is_above_the_bound(agents):
     for row in rows(agents).values():
         assert row["upper"] <= row["without fluctuation"]
-        for name in POLICIES:
+        for name in RULES:
             mean, by = row[name]
             assert mean <= row["upper"] + 3 * by
         if agents == 2:
@@ -68,7 +68,7 @@ def test_no_rule_is_above_the_bound(agents):
 @pytest.mark.parametrize("agents", [2, 10])
 def test_the_conclusions_follow_from_the_tables(agents):
     for (welfare, gamma), row in rows(agents).items():
-        means = {name: row[name][0] for name in POLICIES}
+        means = {name: row[name][0] for name in RULES}
         if gamma == 0.99:
             assert max(means, key=means.__getitem__) in ("prices", "calibrated")
         if gamma == 0.5:

@@ -47,7 +47,7 @@ def of_the_papers_needs():
 
 RULES = (
     *("prices", "calibrated", "one-step", "proportional-fair"),
-    *("dynamic-max-min", "round-robin", "random", "utilitarian"),
+    *("max-min", "round-robin", "random", "largest-need"),
 )
 
 

@@ -14,10 +14,13 @@ from bygones.envs.scenarios.job_scheduling import JobScheduling
 from bygones.envs.scenarios.lending import Lending
 from bygones.envs.scenarios.queues import Queues
 from bygones.envs.scenarios.vaccines import Vaccines
-from bygones.leaderboard import lookahead, players
+from bygones.leaderboard import players
 from bygones.leaderboard.entries import MEMORIES, BoardEntry
 from bygones.leaderboard.matches import bound, play
-from bygones.leaderboard.rule_players import (
+from bygones.learn import evaluate
+from bygones.memory import PerfectRecall, parse_memory
+from bygones.scenario_policies import lookahead
+from bygones.scenario_policies.rule_players import (
     NOT_ALONE,
     NOT_FORESEEN,
     NOT_GOING,
@@ -27,8 +30,6 @@ from bygones.leaderboard.rule_players import (
     TOO_MANY,
     made,
 )
-from bygones.learn import evaluate
-from bygones.memory import PerfectRecall, parse_memory
 
 LARGE = "allocation(n_agents=1000, n_resources=20, n_advantaged=200)"
 
@@ -108,7 +109,7 @@ def test_those_go_who_are_behind() -> None:
 
 def played(player: str, scenario: str, observations: list[list[float]] | int) -> list:
     """The actions of a rule in one episode, given what it observes, or how many steps it observes nothing."""
-    problem = FairProblem(catalogue.named(scenario), PerfectRecall())
+    problem = FairProblem(catalogue.parse_scenario(scenario), PerfectRecall())
     if isinstance(observations, int):
         observations = [[0.0] * problem.observation_size] * observations
     rule, state, actions = made(player, problem, np.random.default_rng(0)), None, []
@@ -119,11 +120,11 @@ def played(player: str, scenario: str, observations: list[list[float]] | int) ->
 
 
 def test_slices_serve_one_agent_for_a_block_of_steps() -> None:
-    rows = catalogue.named("job_scheduling").actions()
+    rows = catalogue.parse_scenario("job_scheduling").actions()
     assert [rows[action].tolist() for action in played("slices(length=2)", "job_scheduling", 7)] == [
         [1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1], [1, 0, 0],
     ]  # fmt: skip
-    rows = catalogue.named("attention").actions()
+    rows = catalogue.parse_scenario("attention").actions()
     assert [rows[action].tolist() for action in played("slices(length=1)", "attention", 2)] == [
         [3, 0, 0, 0], [0, 3, 0, 0],
     ]  # fmt: skip
@@ -154,7 +155,7 @@ def test_lookahead_gives_where_its_base_rule_wastes() -> None:
     queues = "queues(arrivals=(1.0, 1.0, 0.0), speed=1, horizon=6)"
     seen = [[1.0, 1.0, 0.0, 6.0, 6.0, 0.0, 0.0, 0.0, 0.0]] * 6
     served = played("lookahead(length=1)", queues, seen)
-    subsets = catalogue.named(queues).subsets().ravel()[served].tolist()
+    subsets = catalogue.parse_scenario(queues).subsets().ravel()[served].tolist()
     assert (sorted(subsets), sorted(subsets[:2])) == ([0, 0, 0, 1, 1, 1], [0, 1])
 
 
@@ -191,7 +192,7 @@ def test_what_observations_reveal_is_the_state_and_its_utilities(name: str) -> N
     ],
 )
 def test_lengths_are_an_episode_in_rounds(player: str, scenario: str, lengths: tuple[int, ...]) -> None:
-    problem = FairProblem(catalogue.named(scenario))
+    problem = FairProblem(catalogue.parse_scenario(scenario))
     assert players.with_lengths(player, problem) == [f"{player}(length={length})" for length in lengths]
     assert players.with_lengths("prices", problem) == ["prices"]
     assert players.with_lengths("slices(length=3)", problem) == ["slices(length=3)"]

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from bygones import inequality
+from bygones.allocation import policies
 from bygones.learn.settings import Settings
 from bygones.paper import untrained
 from bygones.paper.grid import GAMMAS, HORIZONS, WELFARES
 from bygones.paper.optimum import for_settings
 from bygones.paper.untrained import MARGIN, RULES, SEEDS, STORED, Best, Worth, reached, simulated, worth
-from bygones.simulation import POLICIES
 from support import synthetic_results
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +30,7 @@ def test_the_evidence_holds_every_rule_with_every_memory_at_every_horizon(stored
     assert held == {(r, w, g, T) for r in RULES for w in WELFARES for g in GAMMAS for T in HORIZONS}
     assert len(held) == len(stored)
     assert {np.shape(row["received"]) for row in stored} == {(SEEDS, 10)}
-    assert set(RULES) <= set(POLICIES)
+    assert set(RULES) <= set(policies.names())
 
 
 @pytest.mark.parametrize("rule", RULES)

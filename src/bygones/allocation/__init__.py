@@ -12,16 +12,15 @@ from bygones.allocation.calibration import calibrate
 from bygones.allocation.decide import allocate
 from bygones.allocation.decision import Decision, RunnerUp
 from bygones.allocation.policies import (
-    AllocationPolicy,
     DynamicMaxMin,
     OneStep,
     Prices,
     ProportionalFair,
     Random,
-    RankingPolicy,
     RoundRobin,
     Utilitarian,
 )
+from bygones.allocation.policy_contract import AllocationPolicy, RankingPolicy, Setting, policies
 from bygones.allocation.pricing import learning, prices
 from bygones.allocation.problem_contract import Problem
 from bygones.allocation.problems import Assign, ChooseK, Divide
@@ -42,11 +41,13 @@ __all__ = [
     "RankingPolicy",
     "RoundRobin",
     "RunnerUp",
+    "Setting",
     "Utilitarian",
     "allocate",
     "calibrate",
     "learning",
     "normalised",
+    "policies",
     "prices",
     "usual_reports",
 ]

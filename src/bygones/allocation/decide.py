@@ -9,22 +9,23 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal, get_args
 
 import numpy as np
 
-from bygones._arrays import AnyArray, Array, Number, check_between, check_one_of
+from bygones._arrays import AnyArray, Array, Number, check_between
 from bygones._parts import needed_by
+from bygones._text import counted
 from bygones.allocation.checks import is_sparse
 from bygones.allocation.decision import Decision
 from bygones.allocation.dispatch import SOLVERS, Case, Choice, Solver, by_options
 from bygones.allocation.objective import check_form, form_of, judge_of
 from bygones.allocation.outlook import Outlook, Unstructured, check_state, outlook, priced_outlook
+from bygones.allocation.policy_contract import AllocationPolicy, RankingPolicy, Setting, policies, policy_of, served_by
 from bygones.allocation.pricing import PriceList, pricing_of
 from bygones.allocation.problem_contract import Problem
 from bygones.allocation.problems import Assign, ChooseK
 from bygones.allocation.solvers.choose import choose_by
-from bygones.allocation.ties import chances
+from bygones.allocation.ties import best_k_of_row, chances
 from bygones.forms import AlphaFair, Curves, Form
 from bygones.kinds import Thing
 from bygones.memory import Memory
@@ -32,9 +33,10 @@ from bygones.memory.contract import State
 from bygones.memory.priced import PricedState
 from bygones.welfare import AnyWelfare, Welfare, parse_welfare
 
-__all__ = ["Case", "Choice", "Rule", "Solver", "allocate", "at_prices", "by_options", "solver"]
+__all__ = ["Case", "Choice", "Solver", "allocate", "at_prices", "by_options", "checked_rule", "solver"]
 
-Rule = Literal["one-step", "prices"]
+RULES = ("one-step", "prices")
+"""The policies that allocate problems of every kind; the others choose k agents."""
 
 _SOLVERS: dict[type[Problem], Solver] = dict(SOLVERS)
 """Of goods, by kind of problem; of burdens, only `SOLVERS`."""
@@ -64,7 +66,7 @@ def allocate(
     time_unit: str = "step",
     thing: str = "",
     unit: str = "",
-    rule: Rule = "one-step",
+    rule: str = "one-step",
     calibration: PricedState | None = None,
     learned_from: str = "a sample of past needs",
     time_limit: float | None = None,
@@ -100,7 +102,8 @@ def allocate(
         unit: that of utilities, such as `"h"`, for the explanation.
         rule: `"one-step"` makes the welfare of the recent totals after this decision as large as possible.
             `"prices"` looks ahead: it makes the sum of utilities, each times the agent's price, as large as possible
-            (see `bygones.allocation.pricing`), or as small as possible for burdens.
+            (see `bygones.allocation.pricing`), or as small as possible for burdens. Another policy, such as
+            `"max-min"` or your own as `"module:name"`, chooses k agents (`ChooseK`).
         calibration: for `"prices"`, the prices learned from a sample of past problems; see `calibrate`.
         learned_from: what the calibration was learned from, for the explanation, such as `"the 42 decisions before"`.
         time_limit: seconds after which an integer programme stops with the best found; then `optimal` is False and
@@ -108,7 +111,7 @@ def allocate(
         rng: draws among ties; by default a fresh `numpy.random.default_rng()`, so decisions differ between runs.
     """
     solve = _solver_of(problem)
-    check_one_of("rule", rule, get_args(Rule))
+    rule = checked_rule(rule)
     if calibration is not None and rule != "prices":
         raise ValueError(f"calibration is for rule 'prices', got rule {rule!r}")
     if time_limit is not None:
@@ -133,6 +136,12 @@ def allocate(
         look = outlook(memory, state, n_agents, elapsed, entitlements, problem.kind)
         form = form_of(function, look.base, weights)
         _check_signs(function, form, look)
+        if rule not in RULES:
+            policy = policy_of(rule, Setting(memory, function, problem.kind, weights))
+            if getattr(policy, "memory", memory) is not memory:
+                raise ValueError(f"policy {rule} has another memory, of which a single decision has no state")
+            now = memory.advance(state, np.zeros(n_agents), elapsed)
+            solve = functools.partial(_by_policy, rule, policy, now)
     rng = np.random.default_rng() if rng is None else rng
     choice = solve(Case(problem, look, function, judge, form, rng, time_limit, weights))
     gap = choice.gap
@@ -156,7 +165,41 @@ def allocate(
         learned_from=None if calibration is None else learned_from,
         find_runner_up=choice.runner_up,
         unrounded=choice.unrounded,
+        policy="" if rule in RULES else rule,
     )
+
+
+def checked_rule(rule: str) -> str:
+    """The text of a policy with its parameters; refused if there is no such policy."""
+    return rule if rule in RULES else str(policies.read(rule))
+
+
+def _by_policy(name: str, policy: AllocationPolicy, state: State, case: Case) -> Choice:
+    """The agents whom a policy serves: of goods those with a need, of burdens those who can take one."""
+    problem = case.problem
+    if type(problem) is not ChooseK:
+        raise ValueError(
+            f"policy {name} chooses k agents, and cannot allocate {type(problem).__name__}: use one-step or prices"
+        )
+    if getattr(policy, "counts_steps", False):
+        raise ValueError(f"policy {name} goes by the number of the step, which a single decision does not have")
+    could = case.able & (True if problem.allowed is None else problem.allowed)
+    could = could if problem.is_burden else could & (problem.needs > 0)
+    who = np.flatnonzero(could)
+    k = min(problem.k, len(who))
+    if problem.is_burden and k < problem.k:
+        raise ValueError(f"k must be at most the number of agents who can take a burden ({k}), got {problem.k}")
+    if isinstance(policy, RankingPolicy):
+        keys = policy.keys(problem.needs, k, state, 0)
+        served = who[best_k_of_row(tuple(key[who] for key in keys), k, case.rng)] if k else who
+    elif len(who) == problem.n_agents:
+        served = served_by(policy, problem.needs, k, state, 0, case.rng)
+    else:
+        raise ValueError(
+            f"policy {name} is not told who may be served, and here only {counted(len(who), 'agent')} of "
+            f"{problem.n_agents} may: make it a RankingPolicy"
+        )
+    return Choice(served, runner_up=lambda: None)
 
 
 def _by_prices(solve: Solver, paid: PriceList, case: Case) -> Choice:

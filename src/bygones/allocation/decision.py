@@ -70,6 +70,7 @@ class Decision(Answer):
         calibration: the prices that were learned from past needs, around which the memory corrects, or None.
         learned_from: the past that these were learned from, in words, or None.
         unrounded: for a division in whole units, the best division without rounding, else None.
+        policy: the policy that chose, if it is neither `one-step` nor `prices`; nothing is then known of a best choice.
     """
 
     problem: Problem
@@ -88,6 +89,7 @@ class Decision(Answer):
     find_runner_up: Callable[[], np.ndarray | None]
     unrounded: np.ndarray | None = None
     thing: Thing = UNNAMED
+    policy: str = ""
 
     @cached_property
     def utilities(self) -> np.ndarray:
@@ -101,8 +103,8 @@ class Decision(Answer):
 
     @property
     def rule(self) -> str:
-        """The rule of the decision, `one-step` or `prices`."""
-        return "one-step" if self.price_list is None else "prices"
+        """The rule of the decision: `one-step`, `prices` or another policy."""
+        return self.policy or ("one-step" if self.price_list is None else "prices")
 
     @property
     def prices(self) -> np.ndarray | None:

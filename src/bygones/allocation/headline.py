@@ -71,6 +71,8 @@ def reason(compared: Comparison, *, brief: bool = False) -> str:
         if kind == "burden":
             return "no one else is available"
         return "there is enough for everyone who asked" if several else "no one else asked"
+    if compared.decision.policy:
+        return f"chosen by the rule {compared.decision.policy}"
     text = next((text for text, keys in _reasons(compared) if compared.come_first(*keys)), None)
     if text is None:
         return aim(compared)

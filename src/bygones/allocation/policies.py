@@ -1,61 +1,32 @@
 """Allocators as policies: which agents to serve at each step, given their needs and the memory.
 
-A policy is called with the needs, the number of resources, the memory's state, the number of the step (from 0) and a
-random generator, and returns the indices of exactly `k` agents, in ascending order. Policies have no state: everything
-that changes is passed to them. Most rank agents, and many rows of needs can be ranked at once.
-
-For burdens, the need of an agent is its load, and being served means taking it.
+`bygones.allocation.policy_contract` has the interface, and the names. For burdens, the need of an agent is its load,
+and being served means taking it.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
 from bygones._arrays import AnyArray, Array, Number
+from bygones.allocation.calibration import calibrate
 from bygones.allocation.decide import allocate
+from bygones.allocation.policy_contract import RankingPolicy, Setting, policies
 from bygones.allocation.pricing import Pricing, levels, price_form
 from bygones.allocation.pricing import learning as learning_memory
 from bygones.allocation.problems import ChooseK
-from bygones.allocation.ties import best_k_of_row, best_k_of_rows
 from bygones.kinds import Kind
 from bygones.memory import Memory
 from bygones.memory.contract import AnyState
 from bygones.memory.priced import Priced, PricedState
 from bygones.welfare import AnyWelfare, parse_welfare
 
-
-class AllocationPolicy(Protocol):
-    """Which agents to serve."""
-
-    def __call__(self, needs: Array, k: int, state: AnyState, step: int, rng: np.random.Generator) -> np.ndarray:
-        """The indices of the k agents to serve, in ascending order."""
-
-
-class RankingPolicy(ABC):
-    """A policy that serves the k agents whose keys are lexicographically largest; what ties is drawn by lot."""
-
-    @abstractmethod
-    def keys(self, needs: np.ndarray, k: int, state: AnyState, step: int) -> tuple[np.ndarray, ...]:
-        """The numbers that agents are ranked by, agents along the last axis; leading axes are a batch."""
-
-    def __call__(self, needs: Array, k: int, state: AnyState, step: int, rng: np.random.Generator) -> np.ndarray:
-        problem = ChooseK(needs, k)
-        return best_k_of_row(self.keys(problem.needs, problem.k, state, step), problem.k, rng)
-
-    def rows(
-        self, needs: np.ndarray, k: int, state: AnyState, step: int, rngs: list[np.random.Generator]
-    ) -> np.ndarray:
-        """The same for every row of needs, of shape (rows, n), with a generator and a row of the state for each.
-
-        A single row may come without its axis, and is then answered without it.
-        """
-        keys = self.keys(needs, k, state, step)
-        return best_k_of_row(keys, k, rngs[0]) if needs.ndim == 1 else best_k_of_rows(keys, k, rngs)
+ALL_GO, BEHIND_GO = "everybody", "whoever-is-behind"
+"""The names of two policies for scenarios in which agents go or stay."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +66,8 @@ class OneStep:
 class Utilitarian(RankingPolicy):
     """The agents with the largest needs, of burdens the smallest, whatever the past."""
 
+    uses_memory = False
+
     kind: Kind = "good"
 
     def keys(self, needs: np.ndarray, k: int, state: AnyState, step: int) -> tuple[np.ndarray, ...]:
@@ -102,17 +75,26 @@ class Utilitarian(RankingPolicy):
 
 
 @dataclass(frozen=True)
-class Random:
+class Random(RankingPolicy):
     """Agents drawn at random."""
 
-    def __call__(self, needs: Array, k: int, state: AnyState, step: int, rng: np.random.Generator) -> np.ndarray:
-        problem = ChooseK(needs, k)
-        return np.sort(rng.choice(problem.n_agents, problem.k, replace=False))
+    uses_memory = False
+
+    def keys(self, needs: np.ndarray, k: int, state: AnyState, step: int) -> tuple[np.ndarray, ...]:
+        return (np.zeros(needs.shape),)
+
+    def rows(
+        self, needs: np.ndarray, k: int, state: AnyState, step: int, rngs: list[np.random.Generator]
+    ) -> np.ndarray:
+        drawn = [np.sort(rng.choice(needs.shape[-1], k, replace=False)) for rng in rngs]
+        return drawn[0] if needs.ndim == 1 else np.stack(drawn)
 
 
 @dataclass(frozen=True)
 class RoundRobin(RankingPolicy):
     """Every agent in turn, whatever the needs."""
+
+    uses_memory, counts_steps = False, True
 
     def keys(self, needs: np.ndarray, k: int, state: AnyState, step: int) -> tuple[np.ndarray, ...]:
         n = needs.shape[-1]
@@ -201,9 +183,61 @@ class DynamicMaxMin(RankingPolicy):
         return (-Z,) if self.kind == "burden" else ((needs > 0).astype(float), -Z)
 
 
+@dataclass(frozen=True, eq=False)
+class LargestNeed(RankingPolicy):
+    """The agents with the largest needs, of burdens the smallest, and among equal needs those who have received least.
+
+    Less is per unit of entitlement.
+    """
+
+    memory: Memory
+    kind: Kind = "good"
+    entitlements: Array | None = None
+
+    def keys(self, needs: np.ndarray, k: int, state: AnyState, step: int) -> tuple[np.ndarray, ...]:
+        Z = _level(self.memory, state, self.entitlements, needs)
+        return -needs if self.kind == "burden" else needs, -Z
+
+
+def _calibrated(setting: Setting) -> Prices:
+    if setting.sample is None:
+        raise ValueError("policy calibrated learns from a sample of needs, and none is known here: use prices")
+    start = calibrate(setting.sample(), setting.memory, setting.welfare, entitlements=setting.entitlements)
+    return Prices(setting.memory, setting.welfare, setting.entitlements, start, setting.kind)
+
+
+def _proportional_fair(setting: Setting) -> ProportionalFair:
+    if setting.kind == "burden":
+        raise ValueError("policy 'proportional-fair' is for goods: for burdens use 'prices', 'one-step' or 'max-min'")
+    return ProportionalFair(setting.memory, setting.entitlements)
+
+
 def _level(memory: Memory, state: AnyState, entitlements: AnyArray | None, needs: np.ndarray) -> np.ndarray:
     """The recent totals per unit of entitlement, of the shape of the needs."""
     Z = np.asarray(memory.read(state), dtype=float)
     if entitlements is not None:
         Z = levels(Z, np.asarray(entitlements, dtype=float))
     return Z if Z.shape == needs.shape else np.broadcast_to(Z, needs.shape)
+
+
+def _only_in_scenarios(name: str) -> NoReturn:
+    raise ValueError(
+        f"policy {name} takes the actions of a scenario, and does not serve agents by their needs: play it with "
+        "`bygones evaluate` or `bygones leaderboard`"
+    )
+
+
+policies.add(lambda of: Prices(of.memory, of.welfare, of.entitlements, kind=of.kind), "prices")
+policies.add(_calibrated, "calibrated")
+policies.add(lambda of: OneStep(of.memory, of.welfare, of.entitlements, kind=of.kind), "one-step")
+policies.add(_proportional_fair, "proportional-fair")
+policies.add(lambda of: DynamicMaxMin(of.memory, of.kind, of.entitlements), "max-min")
+policies.add(lambda of: Utilitarian(of.kind), "largest-need")
+policies.add(lambda of: LargestNeed(of.memory, of.kind, of.entitlements), "largest-need-fair-ties")
+policies.add(lambda of: RoundRobin(), "round-robin")
+policies.add(lambda of: Random(), "random")
+policies.add(lambda of: _only_in_scenarios(ALL_GO), ALL_GO)
+policies.add(lambda of: _only_in_scenarios(BEHIND_GO), BEHIND_GO)
+policies.add(lambda of, length: _only_in_scenarios("slices"), "slices")
+policies.add(lambda of, length: _only_in_scenarios("turns"), "turns")
+policies.add(lambda of, length: _only_in_scenarios("lookahead"), "lookahead")

@@ -36,6 +36,8 @@ def why_not(compared: Comparison, agent: str) -> str:
             return f"{agent} did not ask."
         is_exempt = decision.entitlements is not None and decision.entitlements[row] == 0
         return f"{agent} {'is exempt' if is_exempt else 'was not available'}."
+    if decision.policy:
+        return f"The rule {decision.policy} chose {listed(list(decision.gets), 5)}."
     instead = _best_with(decision, row)
     if instead is None:
         better = "lower burden" if decision.problem.is_burden else "higher welfare"

@@ -82,8 +82,12 @@ def allocate(
         ),
     ] = "egalitarian",
     rule: Annotated[
-        Literal["one-step", "prices"],
-        arg(help="one-step maximises welfare after this decision; prices looks ahead and learns from the past."),
+        str,
+        arg(
+            help="one-step maximises welfare after this decision; prices looks ahead and learns from the past. Another "
+            "policy, such as max-min or your own as module:name, chooses agents for places.",
+            metavar="POLICY",
+        ),
     ] = "one-step",
     k: NumberOfPlaces = None,
     capacity: Capacity = None,

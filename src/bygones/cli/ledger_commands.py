@@ -66,8 +66,12 @@ def new(
         arg(help="good: something people want. burden: work that someone has to do. It cannot change later."),
     ] = "good",
     rule: Annotated[
-        Literal["one-step", "prices"],
-        arg(help="How to decide: one-step considers one decision at a time, prices learns from past needs."),
+        str,
+        arg(
+            help="How to decide: one-step considers one decision at a time, prices learns from past needs. Another "
+            "policy, such as max-min or your own as module:name, chooses agents for places.",
+            metavar="POLICY",
+        ),
     ] = "one-step",
     reports: Annotated[
         Literal["as-reported", "normalised"],
@@ -128,7 +132,9 @@ def rules(
     ] = None,
     cap: Annotated[str | None, optional("The largest recent total that an agent can have, or none.", "NUMBER")] = None,
     welfare: Annotated[str | None, optional("What decisions maximise.", "WELFARE")] = None,
-    rule: Annotated[Literal["one-step", "prices"] | None, optional("How to decide.", "{one-step,prices}")] = None,
+    rule: Annotated[
+        str | None, optional("How to decide: one-step, prices, or another policy such as max-min.", "POLICY")
+    ] = None,
     reports: Annotated[
         Literal["as-reported", "normalised"] | None,
         optional("How reported needs count.", "{as-reported,normalised}"),

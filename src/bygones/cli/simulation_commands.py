@@ -35,8 +35,9 @@ def simulate(
     policy: Annotated[
         tuple[str, ...],
         optional(
-            "Policies to compare: prices, calibrated, one-step, proportional-fair, dynamic-max-min, utilitarian, "
-            "round-robin, random, or a trained policy in a .safetensors file.",
+            "Policies to compare: prices, calibrated, one-step, proportional-fair, max-min, largest-need, "
+            "largest-need-fair-ties, round-robin, random, your own as module:name, or a trained policy in a "
+            ".safetensors file.",
             "POLICY…",
         ),
     ] = (),

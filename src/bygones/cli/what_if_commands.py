@@ -37,7 +37,10 @@ def what_if(
     ] = None,
     rule: Annotated[
         str | None,
-        optional("Rules to replay: one-step, prices, or both, as one-step,prices; one-step if left out.", "LIST"),
+        optional(
+            "Policies to replay, such as one-step,prices,max-min or your own as module:name; one-step if left out.",
+            "LIST",
+        ),
     ] = None,
     newcomers: Annotated[
         str | None,
@@ -68,6 +71,7 @@ def what_if(
         bygones what-if requests.csv --memory 'sliding_window(length=30d)' 'reset(every=30d)' --page what-if.html
         bygones what-if sacct.txt --half-life 3d,7d
     """
+    from bygones._registry import texts_in
     from bygones.audit.measure.audit import HALF_LIVES, STEP_HALF_LIVES
     from bygones.audit.replay.queue_replay import replay_queue
     from bygones.audit.replay.what_if import what_if as replay_decisions
@@ -91,7 +95,7 @@ def what_if(
             replayed = replay_queue(events, half_lives, entitlements=weights, others=shares.others, draws=draws)
         else:
             replayed = replay_decisions(
-                events, half_lives, [name.strip() for name in (rule or "one-step").split(",")], memories=memory or (),
+                events, half_lives, texts_in(rule or "one-step"), memories=memory or (),
                 newcomers=newcomers or "zero", welfare=welfare, entitlements=weights, others=shares.others, kind=kind,
                 draws=draws,
             )  # fmt: skip

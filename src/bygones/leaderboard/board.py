@@ -23,10 +23,10 @@ from bygones._locks import locked
 from bygones.leaderboard import players
 from bygones.leaderboard.entries import MEMORIES, NONE, BoardEntry
 from bygones.leaderboard.matches import Score, played
-from bygones.leaderboard.rule_players import rule_of
 from bygones.learn.backends import has_accelerator
 from bygones.paper import parquet
 from bygones.paper.provenance import here
+from bygones.scenario_policies.rule_players import rule_of
 
 FORMAT = 2
 SCHEMA = pa.schema(

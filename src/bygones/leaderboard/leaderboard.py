@@ -16,7 +16,6 @@ from bygones.leaderboard import players
 from bygones.leaderboard.board import Board
 from bygones.leaderboard.leaderboard_charts import memory_chart, verdict_chart
 from bygones.leaderboard.matches import EPISODES
-from bygones.leaderboard.rule_players import RULES
 from bygones.leaderboard.standings import (
     BoardVerdict,
     Cell,
@@ -28,6 +27,7 @@ from bygones.leaderboard.standings import (
     remembering,
     verdicts,
 )
+from bygones.scenario_policies.rule_players import RULES
 
 COLUMNS = (
     "scenario",

@@ -19,12 +19,12 @@ from bygones.envs.problem import FairProblem, most_welfare
 from bygones.envs.scenarios.allocation import Allocation
 from bygones.leaderboard.entries import BoardEntry
 from bygones.leaderboard.players import rewarded, settings_of
-from bygones.leaderboard.rule_players import made, rule_of
 from bygones.learn import Run, Settings, evaluate, processes
 from bygones.learn.backends import cache_compilations, has_accelerator, in_batches
 from bygones.learn.evaluation import Evaluation, Predict, Predicts
 from bygones.learn.runs import train_batch
 from bygones.paper.optimum import equal_utility, for_settings
+from bygones.scenario_policies.rule_players import made, rule_of
 
 EPISODES = 10
 """How many episodes each entry is evaluated in."""

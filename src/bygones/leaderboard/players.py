@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from bygones.envs.problem import FairProblem
-from bygones.leaderboard.rule_players import NOT_SERVED, RULES, check_rule, rule_of
 from bygones.learn import learners
 from bygones.learn.actors import actor_of
 from bygones.learn.settings import Settings
+from bygones.scenario_policies.rule_players import NOT_SERVED, RULES, check_rule, rule_of
 
 SYMMETRIC, WELFARE = "-symmetric", "-welfare"
 

@@ -19,8 +19,8 @@ from bygones.leaderboard import players
 from bygones.leaderboard.board import Board
 from bygones.leaderboard.entries import MEMORIES, NONE, BoardEntry
 from bygones.leaderboard.matches import Score
-from bygones.leaderboard.rule_players import rule_of
 from bygones.paper.statistics import CONFIDENCE, Interval, holm, mean_chance, mean_interval
+from bygones.scenario_policies.rule_players import rule_of
 
 Word = Literal["learning wins", "a rule is enough", "no clear difference"]
 

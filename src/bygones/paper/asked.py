@@ -60,7 +60,7 @@ from functools import cached_property
 import numpy as np
 
 from bygones._arrays import Floats, check_between, check_one_of
-from bygones.allocation.policies import RankingPolicy
+from bygones.allocation import RankingPolicy
 from bygones.envs.needs import advantaged
 from bygones.learn.settings import Settings
 from bygones.memory import Discounted, Memory

@@ -42,7 +42,7 @@ class EvaluatedPolicy(Answer):
         name: the policy's.
         horizon: the steps of an episode.
         episodes: how many it played in each way.
-        ways: its evaluation by way of acting, `sampled` or `deterministic` (greedy).
+        ways: its evaluation by way of acting, `sampled` or `deterministic` (greedy); by its name if it acts in one way.
         bound: a fairness score that no policy exceeds on average; None if none is known.
         optimum: the best possible fairness score; None where the problem is not the paper's.
         rules: the results of each rule; empty where the problem is not the paper's.
@@ -61,7 +61,7 @@ class EvaluatedPolicy(Answer):
     def document(self) -> Document:
         """A table with a row for each way of acting, each rule and the best possible."""
         played = f"{counted(self.episodes, 'episode')} of {counted(self.horizon, 'step')}"
-        rows = {WAYS[way]: self._metrics(evaluation.mean) for way, evaluation in self.ways.items()}
+        rows = {WAYS.get(way, way): self._metrics(evaluation.mean) for way, evaluation in self.ways.items()}
         rows |= {f"rule: {rule}": self._metrics(metrics._asdict()) for rule, metrics in self.rules.items()}
         rows |= {"best possible": self._metrics(self.best._asdict())} if self.best else {}
         columns = [Column(""), *METRICS.values(), *([Column("of best")] if self.optimum else [])]

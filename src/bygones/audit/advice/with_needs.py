@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
-from typing import get_args
 
 import numpy as np
 
 from bygones._arrays import check_count
 from bygones._text import counted
-from bygones.allocation.decide import Rule
+from bygones.allocation.decide import RULES
 from bygones.audit.advice.advice import Advice
 from bygones.audit.advice.recommendation import AROUND, PERIODS, HistoryFacts, facts_of, period_of, round_lengths
 from bygones.audit.advice.trials import AdviceVerdict, Trials, compare, nearest
@@ -153,7 +152,7 @@ def _trials(
     decisions: Decisions, memories: Sequence[Alternative], kind: Kind, draws: int, advance: Callable[[float], None]
 ) -> list[Course]:
     """The actual course, then each rule under each memory; `advance` gets the share of the work that is done."""
-    trials, tried = [replay(decisions, memories[0], ACTUAL, kind)], list(product(memories, get_args(Rule)))
+    trials, tried = [replay(decisions, memories[0], ACTUAL, kind)], list(product(memories, RULES))
     for done, (memory, rule) in enumerate(tried, 1):
         trials.append(replay(decisions, memory, rule, kind, draws=draws))
         advance(done / len(tried))

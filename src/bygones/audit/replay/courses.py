@@ -254,7 +254,7 @@ class _Replay:
             ChooseK(needs[members], k, allowed=can[members], kind=self._kind), self._memory, self._of(members),
             welfare, elapsed=self._elapsed(request.time),
             entitlements=None if (weights == 1).all() else weights,
-            rule="prices" if rule == "prices" else "one-step", rng=rng,
+            rule=rule, rng=rng,
         )  # fmt: skip
         return np.isin(request.who, members[decision.served])
 

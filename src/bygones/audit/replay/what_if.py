@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import get_args
 
 import numpy as np
 
-from bygones._arrays import check_count, check_one_of
+from bygones._arrays import check_count
 from bygones._text import amount, counted, listed, sentence
-from bygones.allocation.decide import Rule
+from bygones.allocation.decide import checked_rule
 from bygones.allocation.objective import check_form
 from bygones.audit.read.clock import Clock
 from bygones.audit.read.history import History
@@ -142,7 +141,7 @@ def what_if(
     Args:
         history: a history that records who asked, see `read_history(needs=…, served=…)`.
         half_lives: durations such as `7d`, or numbers of steps; `inf` remembers everything.
-        rules: `one-step`, `prices`, or both.
+        rules: policies, such as `one-step`, `prices` and `max-min`.
         memories: other memories, such as `sliding_window(length=30d)`; see `bygones.audit.replay.memories`.
         newcomers: the newcomer rule, for agents who ask for the first time.
         welfare: what decisions maximise.
@@ -151,8 +150,7 @@ def what_if(
         kind: goods or burdens.
         draws: how often each course is run, with other draws among ties.
     """
-    for rule in rules:
-        check_one_of("rule", rule, get_args(Rule))
+    rules = [checked_rule(rule) for rule in rules]
     check_count("draws", draws, most=10_000)
     check_kind(kind)
     check_form(parse_welfare(welfare), kind)

@@ -54,7 +54,7 @@ def leaderboard(
     from bygones._arrays import check_count
     from bygones.leaderboard import board, players
     from bygones.leaderboard.leaderboard import Leaderboard
-    from bygones.leaderboard.rule_players import RULES
+    from bygones.scenario_policies.rule_players import RULES
 
     chosen = SIZES[size]
     budget, n_seeds = chosen.steps if steps is None else steps, chosen.seeds if seeds is None else seeds
@@ -65,13 +65,16 @@ def leaderboard(
     who = player or ((*RULES, *chosen.learners) if chosen.learners else players.names())
     worlds = scenarios(chosen, scenario)
     wanted = board.entries(worlds, welfare, budget, n_seeds, memory or tuple(MEMORIES), who)
+    idle = board.left_out(worlds, welfare, who)
+    if not wanted:
+        raise ValueError(f"player {idle[0]['player']} cannot play {idle[0]['scenario']}: {idle[0]['reason']}")
     missing = len(set(wanted) - set(board.read(out)))
     with progress(f"{missing} of {len(wanted)} runs", missing) as advance:
         try:
             results = board.fill(out, wanted, lambda _: advance(), workers)
         except KeyboardInterrupt:
             raise KeyboardInterrupt("stopped; the same command plays the missing runs") from None
-    result = Leaderboard(results, board.left_out(worlds, welfare, who))
+    result = Leaderboard(results, idle)
     document, pages = result.document(), []
     if importlib.util.find_spec("jinja2") and importlib.util.find_spec("plotly"):
         from bygones.report.page import document_page, write

@@ -14,7 +14,7 @@ from bygones._arrays import check_between, check_one_of
 from bygones._registry import no_imports
 from bygones._text import listed
 from bygones._times import check_zone
-from bygones.allocation.decide import Rule
+from bygones.allocation.decide import checked_rule
 from bygones.allocation.objective import check_form
 from bygones.allocation.pricing import price_form
 from bygones.allocation.problem_contract import Given, Problem
@@ -73,8 +73,8 @@ class Rules:
         reports: whether the needs of a decision count `as-reported`, or `normalised`: as multiples of what the agent
             reported on average in the decisions so far, so nobody gains by reporting in other units. The
             amounts received through a decision are then counted in the same multiples.
-        rule: how decisions are made, `one-step` or by `prices`, which look ahead. Ledgers of before there were rules
-            decide one step at a time.
+        rule: how decisions are made: `one-step`, by `prices`, which look ahead, or another policy by its name, which
+            chooses k agents. Ledgers of before there were rules decide one step at a time.
         thing: the thing that is allocated, in the singular, such as `shift`; decisions are explained in this word.
         unit: that of amounts, such as `h` or `GPU-hours`.
         time_zone: in which days begin and end, times without a zone are read, and all times are shown, such as
@@ -87,7 +87,7 @@ class Rules:
     hold_stops_clock: bool = True
     entitlements: Mapping[str, float] = field(default_factory=dict)
     kind: Kind = "good"
-    rule: Rule = "one-step"
+    rule: str = "one-step"
     reports: Reports = "as-reported"
     time_zone: str = "UTC"
     memory: str = DISCOUNTED
@@ -121,7 +121,7 @@ class Rules:
                 f"text, got {self.welfare!r}"
             )
         check_form(welfare, self.kind)
-        check_one_of("rule", self.rule, get_args(Rule))
+        object.__setattr__(self, "rule", checked_rule(self.rule))
         check_one_of("reports", self.reports, get_args(Reports))
         if self.rule == "prices":
             price_form(welfare)

@@ -6,6 +6,7 @@ passed back to it, as to a recurrent policy.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,17 +15,18 @@ from typing import NamedTuple
 import numpy as np
 
 from bygones._arrays import Floats, Ints, check_count
-from bygones._registry import Named, Registry
-from bygones.allocation.policies import DynamicMaxMin, Prices, RankingPolicy, RoundRobin, Utilitarian
+from bygones._registry import Named, as_text
+from bygones.allocation.policies import ALL_GO, BEHIND_GO
+from bygones.allocation.policy_contract import AllocationPolicy, Setting, policies, policy_of, served_rows
 from bygones.allocation.ties import SEEN, best_of_rows
 from bygones.envs.batches import mapped, taken
 from bygones.envs.problem import FairProblem
 from bygones.envs.scenario import MOST_ACTIONS, Scenario
 from bygones.envs.walking import joint
-from bygones.leaderboard import lookahead
 from bygones.learn.evaluation import Predict
-from bygones.memory import Memory
+from bygones.memory import Memory, PerfectRecall
 from bygones.memory.contract import AnyState
+from bygones.scenario_policies import lookahead
 from bygones.welfare import as_judge
 
 NOT_SERVED = "an action does not serve agents"
@@ -73,7 +75,7 @@ class Serving:
     """A rule that ranks agents by their needs, and serves the first k."""
 
     problem: FairProblem
-    policy: RankingPolicy
+    policy: AllocationPolicy
     rng: np.random.Generator
 
     def __call__(self, observation: np.ndarray, state: Seen | None = None, **_: object) -> tuple[np.ndarray, Seen]:
@@ -82,20 +84,10 @@ class Serving:
         needs = np.asarray(observation[:, :n], float)
         memory: Memory = getattr(self.policy, "memory", self.problem.memory)
         past = state or _begun(memory, n, len(needs))
-        served = self.policy.rows(needs, k, past.memory, past.step, self.rng.spawn(len(needs)))
+        served = served_rows(self.policy)(needs, k, past.memory, past.step, self.rng.spawn(len(needs)))
         received = np.zeros_like(needs)
         np.put_along_axis(received, served, np.take_along_axis(needs, served, axis=1), axis=1)
         return served, Seen(past.step + 1, memory.advance(past.memory, received))
-
-
-@dataclass(frozen=True, eq=False)
-class LargestNeed(RankingPolicy):
-    """The agents with the largest needs, and among equal needs those who have received least."""
-
-    memory: Memory
-
-    def keys(self, needs: np.ndarray, k: int, state: AnyState, step: int) -> tuple[np.ndarray, ...]:
-        return needs, -np.asarray(self.memory.read(state), float)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,12 +195,26 @@ def _is_no_service(scenario: Scenario) -> str | None:
     return None if scenario.n_served is None else SERVED
 
 
-def _ranking(make: Callable[[FairProblem], RankingPolicy]) -> Callable[..., Predict]:
-    return lambda problem, rng: Serving(problem, make(problem), rng)
+def _serving(name: str) -> Callable[..., Predict]:
+    """A policy that serves agents by their needs."""
+
+    def made(problem: FairProblem, rng: np.random.Generator, **parameters: object) -> Predict:
+        return Serving(problem, policy_of(as_text(name, parameters), Setting(problem.memory, problem.judge)), rng)
+
+    return made
 
 
 def _serves(scenario: Scenario) -> str | None:
     return NOT_SERVED if scenario.n_served is None else None
+
+
+def _unfit(player: str, scenario: Scenario) -> str | None:
+    """Why a policy that serves agents does not apply."""
+    try:
+        policy_of(player, Setting(PerfectRecall(), "egalitarian"))
+    except ValueError as error:
+        return str(error)
+    return _serves(scenario)
 
 
 def _foresees(scenario: Scenario) -> str | None:
@@ -226,29 +232,29 @@ def _goes(scenario: Scenario) -> str | None:
 
 RULES: dict[str, Rule] = {
     "random": Rule("Any action, by lot.", False, lambda _: None, _at_random),
-    "round-robin": Rule("Every agent in turn.", False, _serves, _ranking(lambda _: RoundRobin())),
-    "largest-need": Rule("The largest needs, whatever the past.", False, _serves, _ranking(lambda _: Utilitarian())),
+    "round-robin": Rule("Every agent in turn.", False, _serves, _serving("round-robin")),
+    "largest-need": Rule("The largest needs, whatever the past.", False, _serves, _serving("largest-need")),
     "largest-need-fair-ties": Rule(
         "The largest needs; among equal needs the agent with the smallest memory.",
         True,
         _serves,
-        _ranking(lambda problem: LargestNeed(problem.memory)),
+        _serving("largest-need-fair-ties"),
     ),
     "max-min": Rule(
         "The agent with the smallest memory among those with a need.",
         True,
         _serves,
-        _ranking(lambda problem: DynamicMaxMin(problem.memory)),
+        _serving("max-min"),
     ),
     "one-step": Rule("The action after which welfare is largest.", True, _foresees, BestNow),
     "prices": Rule(
         "The largest needs times prices, which are learned on the way.",
         True,
         _serves,
-        _ranking(lambda problem: Prices(problem.memory, as_judge(problem.welfare))),
+        _serving("prices"),
     ),
-    "everybody": Rule("All agents go.", False, _goes, _all_go),
-    "whoever-is-behind": Rule("Agents whose memory is at most the mean go.", True, _goes, _behind),
+    ALL_GO: Rule("All agents go.", False, _goes, _all_go),
+    BEHIND_GO: Rule("Agents whose memory is at most the mean go.", True, _goes, _behind),
     "slices": Rule(
         "Everything is for one agent, or for the k agents that an action serves, for a block of steps; then for the "
         "next.",
@@ -275,19 +281,31 @@ RULES: dict[str, Rule] = {
 }
 """The rules by name."""
 
-_rules: Registry[Predict] = Registry("player", given=2)
-for _name, _rule in RULES.items():
-    _rules.add(_rule.made, _name)
-
 
 def rule_of(player: str) -> Rule | None:
     """The rule of a player such as `prices`, `slices` or `slices(length=25)`; None if it is a learner."""
-    return RULES.get(player.partition("(")[0])
+    name = player.partition("(")[0]
+    if name in RULES:
+        return RULES[name]
+    if name not in policies.names() and ":" not in name:
+        return None
+    # Files of results name players as well, and no module is imported because of them.
+    return Rule("Agents by their needs.", True, functools.partial(_unfit, player), _serving(name))
 
 
 def made(player: str, problem: FairProblem, rng: np.random.Generator) -> Predict:
-    """A rule as a policy for a problem, with the length in its name."""
-    return _read(player).build(problem, rng)
+    """A rule as a policy for a problem, with the parameters in its name.
+
+    Raises:
+        ValueError: no policy has this name, or it does not apply to the scenario.
+    """
+    named = _read(player)
+    rule = rule_of(str(named))
+    assert rule is not None
+    reason = rule.unfit(problem.scenario)
+    if reason is not None:
+        raise ValueError(f"policy {player} cannot play this scenario: {reason}")
+    return rule.made(problem, rng, **named.parameters)
 
 
 def check_rule(player: str) -> None:
@@ -296,8 +314,9 @@ def check_rule(player: str) -> None:
         _read(player)
 
 
-def _read(player: str) -> Named[Predict]:
-    rule = _rules.read(player)
-    for name, length in rule.parameters.items():
-        check_count(name, length)
-    return rule
+def _read(player: str) -> Named[AllocationPolicy]:
+    named = policies.read(player)
+    if named.name in RULES:
+        for name, length in named.parameters.items():
+            check_count(name, length)
+    return named

@@ -1,0 +1,1 @@
+"""Policies that need no training, as they play in every scenario."""
