@@ -50,7 +50,7 @@ def allocate(
         str,
         arg(
             help="The time after which a utility counts half: a number of steps, or of days if times are dates; a "
-            "duration such as 30d or 12h; or inf to remember everything.",
+            "duration such as 30d or 12h; or inf for perfect recall.",
             metavar="TIME",
         ),
     ],
