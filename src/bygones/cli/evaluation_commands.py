@@ -9,7 +9,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from bygones._text import listed
-from bygones.cli.arguments import optional
+from bygones.cli.arguments import Output, Printed, optional
 from bygones.cli.console import print_document, print_json
 from bygones.envs import catalogue
 from bygones.learn import TrainedPolicy
@@ -28,19 +28,20 @@ def evaluate(
     episodes: Annotated[int, arg(help="Episodes to play.")] = EPISODES,
     seed: Annotated[int, arg(help="Seed of the needs and of the sampled actions.")] = 0,
     deterministic: Annotated[bool, arg(help="Play greedy actions only.")] = False,
-    json: Annotated[bool, arg(help="Print JSON, with every episode.")] = False,
+    output: Printed = Output(),
 ) -> None:
     """Play a saved policy with sampled actions, as in training, and with greedy actions.
 
     The results can differ a lot. If the policy was trained on the paper's problem, the table also shows rules that need
-    no training and the best that any policy can reach, with the same memory, welfare, agents and horizon.
+    no training and the best that any policy can reach, with the same memory, welfare, agents and horizon. --json also
+    has every episode.
 
     Example: bygones evaluate out/train/seed-0.safetensors --episodes 100
     """
     from bygones.paper.evaluated_policy import evaluated
 
     result = evaluated(_loaded(policy, scenario), policy.name, episodes=episodes, seed=seed, only_greedy=deterministic)
-    if json:
+    if output.json:
         print_json({"policy": str(policy), "episodes": episodes, "seed": seed, **result.to_dict()})
     else:
         print_document(result.document())
