@@ -76,7 +76,7 @@ def rate(**options: Unpack[DecayOptions]) -> Number:
     if name not in _RATE_TIMES:
         raise ValueError(f"unknown decay option {name!r}; choose one of {', '.join(DecayOptions.__annotations__)}")
     check_between(
-        name, value, 0.0, math.inf, "above 0 (gamma=0 forgets at once, gamma=1 forgets nothing)", open_low=True
+        name, value, 0.0, math.inf, "above 0 (gamma=0 is no memory, gamma=1 is perfect recall)", open_low=True
     )
     return _RATE_TIMES[name] / value
 

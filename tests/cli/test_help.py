@@ -133,3 +133,8 @@ def test_no_two_options_are_nearly_the_same():
     for one, other in (("now", "at"), ("to", "until"), ("timezone", "time_zone")):
         assert one not in names
         assert other in names
+
+
+def test_the_option_for_json_is_declared_once():
+    signatures = [inspect.signature(command.function).parameters for command in COMMANDS.values()]
+    assert not any("json" in parameters for parameters in signatures)

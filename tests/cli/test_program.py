@@ -179,7 +179,7 @@ def test_figure_1_and_the_tables(capsys, tmp_path):
 
 def test_bad_input_is_one_sentence_and_exit_code_2(capsys, tmp_path):
     assert refused(capsys, "decay", "--half-life", "0") == (
-        "bygones: --half-life must be above 0 (gamma=0 forgets at once, gamma=1 forgets nothing), got 0.0\n"
+        "bygones: --half-life must be above 0 (gamma=0 is no memory, gamma=1 is perfect recall), got 0.0\n"
     )
     assert "exactly one of" in refused(capsys, "decay")
     assert "--half-life must be a number of steps, or a time such as 30d or 12h, got 'soon'" in refused(

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, arg
 
 from bygones._files import check_output, write_text
-from bygones.cli.arguments import Json, optional
+from bygones.cli.arguments import Output, Printed, optional
 from bygones.cli.console import json_text, print_document, print_json, print_paths
 
 Needs = Annotated[
@@ -50,7 +50,7 @@ def allocate(
         str,
         arg(
             help="The time after which a utility counts half: a number of steps, or of days if times are dates; a "
-            "duration such as 30d or 12h; or inf to remember everything.",
+            "duration such as 30d or 12h; or inf for perfect recall.",
             metavar="TIME",
         ),
     ],
@@ -121,7 +121,7 @@ def allocate(
     unit: Unit = None,
     why_not: WhyNot = None,
     out: Annotated[Path | None, optional("Also write the decision to this file, .csv or .json.", "FILE")] = None,
-    json: Json = False,
+    output: Printed = Output(),
 ) -> None:
     """Decide who gets what now, given what everyone received before.
 
@@ -191,7 +191,7 @@ def allocate(
     if out is not None:
         text = f"{json_text(data)}\n" if out.suffix == ".json" else tables.decision_csv(decision)
         write_text(out, text, private=True)
-    if json:
+    if output.json:
         print_json(data)
         return
     print_document(decision.document().and_also([*answers, *notes]))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from tyro.conf import arg
+from tyro.conf import OmitArgPrefixes, arg
 from tyro.constructors import PrimitiveConstructorSpec
 
 from bygones._csv import has_decimal_comma
@@ -79,5 +80,13 @@ def one_of(choices: tuple[str, ...]) -> PrimitiveConstructorSpec[str]:
     )
 
 
-Json = Annotated[bool, arg(help="Print JSON for other programs; infinite numbers appear as the text 'inf'.")]
+@dataclass(frozen=True)
+class Output:
+    """How a command prints its answer."""
+
+    json: Annotated[bool, arg(help="Print JSON for other programs; infinite numbers appear as the text 'inf'.")] = False
+
+
+Printed = Annotated[Output, OmitArgPrefixes, arg(name="")]
+
 Out = Annotated[Path, arg(metavar="FOLDER", help="Folder for the files that the command writes.")]

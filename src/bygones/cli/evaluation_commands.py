@@ -10,7 +10,7 @@ import numpy as np
 from tyro.conf import Positional, arg
 
 from bygones._text import listed
-from bygones.cli.arguments import optional
+from bygones.cli.arguments import Output, Printed, optional
 from bygones.cli.console import print_document, print_json
 from bygones.cli.scenario_commands import DEFAULT_MEMORY
 from bygones.envs import catalogue
@@ -48,13 +48,13 @@ def evaluate(
     episodes: Annotated[int, arg(help="Episodes to play.")] = EPISODES,
     seed: Annotated[int, arg(help="Seed of the needs and of the sampled actions.")] = 0,
     deterministic: Annotated[bool, arg(help="Play greedy actions only.")] = False,
-    json: Annotated[bool, arg(help="Print JSON, with every episode.")] = False,
+    output: Printed = Output(),
 ) -> None:
     """Play a saved policy with sampled actions, as in training, and with greedy actions.
 
     The results can differ a lot. If the policy was trained on the paper's problem, the table also shows rules that need
     no training and the best that any policy can reach, with the same memory, welfare, agents and horizon. A policy that
-    needs no training is given by its name.
+    needs no training is given by its name. --json also has every episode.
 
     For example:
         bygones evaluate out/train/seed-0.safetensors --episodes 100
@@ -74,7 +74,7 @@ def evaluate(
         problem = problem_of(scenario or "allocation", memory=memory or DEFAULT_MEMORY, welfare=welfare or "nash")
         played = play(made(policy, problem, np.random.default_rng([seed, 1])), problem, episodes=episodes, seed=seed)
         result = EvaluatedPolicy(policy, problem.horizon, episodes, {policy: played}, most_welfare(problem))
-    if json:
+    if output.json:
         print_json({"policy": policy, "episodes": episodes, "seed": seed, **result.to_dict()})
     else:
         print_document(result.document())

@@ -11,7 +11,7 @@ from tyro.conf import Positional, arg
 
 from bygones._files import write_text
 from bygones._text import counted
-from bygones.cli.arguments import Json
+from bygones.cli.arguments import Output, Printed
 from bygones.cli.console import print_document, print_json
 from bygones.document.document import Block, Command, Document, Table
 
@@ -21,7 +21,7 @@ SUBJECTS = {
             "past.csv": "who worked when, and how many hours",
             "shift.csv": "how long the next shift is for each person",
         },
-        "bygones allocate shift.csv --history past.csv --half-life 30 --now 2026-03-01 --kind burden --thing shift "
+        "bygones allocate shift.csv --history past.csv --half-life 30 --at 2026-03-01 --kind burden --thing shift "
         "--unit h",
     ),
     "cluster": (
@@ -40,7 +40,7 @@ def example(
         Positional[Literal["shifts", "cluster"]], arg(metavar="SUBJECT", help="Files to write: shifts or cluster.")
     ],
     out: Annotated[Path, arg(metavar="FOLDER", help="Folder for the files.")] = Path(),
-    json: Json = False,
+    output: Printed = Output(),
 ) -> None:
     """Write example files into this folder, to try other commands with.
 
@@ -56,7 +56,7 @@ def example(
             raise FileExistsError(errno.EEXIST, "this file exists already; choose another --out", str(path))
     for path, text in texts.items():
         write_text(path, text)
-    if json:
+    if output.json:
         print_json({"files": list(map(str, texts)), "command": command})
         return
     rows = [[str(path), contents[path.name]] for path in texts]

@@ -15,7 +15,7 @@ from tyro.conf import Positional, arg
 
 from bygones._files import check_output
 from bygones.audit.read import formats
-from bygones.cli.arguments import Json, one_of, optional
+from bygones.cli.arguments import Output, one_of, optional
 from bygones.cli.console import print_document, print_json, print_paths
 from bygones.document.document import Document
 
@@ -136,14 +136,13 @@ class EntitlementOptions:
 
 
 @dataclass(frozen=True)
-class AnswerOptions:
+class AnswerOptions(Output):
     """Where an answer goes."""
 
     title: Annotated[str | None, optional("Title of the page.", "TEXT")] = None
     page: Annotated[
         Path | None, optional("Also write the answer as an HTML page, a single file that works offline.", "FILE")
     ] = None
-    json: Json = False
 
     def check(self, history: Sequence[str], entitlements: Path | None) -> None:
         """Refuses a command without a history, and a page that would be written over what the command reads."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import Positional, arg
 
 from bygones._text import counted
-from bygones.cli.arguments import Json
+from bygones.cli.arguments import Output, Printed
 from bygones.cli.console import progress
 from bygones.cli.ledger_arguments import Target, print_recorded
 
@@ -22,7 +22,7 @@ Source = Annotated[
 NewLedger = Annotated[Positional[str], arg(metavar="TARGET", help="A new file, or an empty PostgreSQL database.")]
 
 
-def copy(source: Source, target: NewLedger, json: Json = False) -> None:
+def copy(source: Source, target: NewLedger, output: Printed = Output()) -> None:
     """Copy a whole ledger, between files and PostgreSQL in any direction.
 
     All events, hashes, rules and standings are copied, compared and verified. Nothing is overwritten.
@@ -35,13 +35,13 @@ def copy(source: Source, target: NewLedger, json: Json = False) -> None:
 
     with progress("copying", copying.size(source)) as advance:
         verification = copying.copy(source, target, advance)
-    _print_written("Copied", verification, json)
+    _print_written("Copied", verification, output.json)
 
 
 def backup(
     target: Target,
     file: Annotated[Positional[Path], arg(metavar="FILE", help="The file to write; it must not exist yet.")],
-    json: Json = False,
+    output: Printed = Output(),
 ) -> None:
     """Back a ledger up to one file while others go on using it.
 
@@ -52,13 +52,13 @@ def backup(
 
     with progress("backing up", copying.backup_size(target)) as advance:
         verification = copying.backup(target, file, advance)
-    _print_written("Backed up", verification, json)
+    _print_written("Backed up", verification, output.json)
 
 
 def restore(
     file: Annotated[Positional[Path], arg(metavar="BACKUP", help="A file that `bygones ledger backup` wrote.")],
     target: NewLedger,
-    json: Json = False,
+    output: Printed = Output(),
 ) -> None:
     """Restore a ledger from a backup, which is verified first. Nothing is overwritten.
 
@@ -67,10 +67,10 @@ def restore(
     """
     from bygones.ledger.proof import copies as copying
 
-    _print_written("Restored", copying.restore(file, target), json)
+    _print_written("Restored", copying.restore(file, target), output.json)
 
 
-def rebuild(target: Target, json: Json = False) -> None:
+def rebuild(target: Target, output: Printed = Output()) -> None:
     """Recompute all tables from the events, after `verify` has found damage outside the events.
 
     A ledger whose events are damaged is refused: restore a backup instead.
@@ -84,7 +84,9 @@ def rebuild(target: Target, json: Json = False) -> None:
     with closing(Store(target)) as store:
         store.check()
         agents = rebuild(store)
-    print_recorded({"agents": agents}, json, f"Rebuilt the standing of {counted(agents, 'agent')} from the events.")
+    print_recorded(
+        {"agents": agents}, output.json, f"Rebuilt the standing of {counted(agents, 'agent')} from the events."
+    )
 
 
 def _print_written(done: str, kept: Verification, json: bool) -> None:

@@ -11,7 +11,7 @@ from tyro.conf import OmitArgPrefixes, arg
 
 from bygones._arrays import check_count
 from bygones._files import replacing_text
-from bygones.cli.arguments import Json, optional
+from bygones.cli.arguments import Output, Printed, optional
 from bygones.cli.console import print_document, print_json, print_paths, progress
 from bygones.cli.scenario_commands import DEFAULT_MEMORY, problem_of
 from bygones.document.document import Column, Document, Table
@@ -51,7 +51,7 @@ def train(
     seeds: Annotated[int, arg(help="Number of runs, with seeds counted from --seed.")] = 1,
     workers: Annotated[int | None, optional("Processes on a CPU; by default one per core.", "NUMBER")] = None,
     out: Annotated[Path, arg(help="Folder for policies and curves.")] = Path("out/train"),
-    json: Json = False,
+    output: Printed = Output(),
 ) -> None:
     """Train PPO or another --learner on the paper's problem, or on a scenario; every setting is a flag.
 
@@ -82,7 +82,7 @@ def train(
             raise KeyboardInterrupt("stopped; the same command resumes from the last checkpoint") from None
     paths = [path for result in results for path in _keep(result, out)]
     rows = [{"seed": r.settings.seed, **r.final, "stopped_at": r.stopped_at} for r in results]
-    if json:
+    if output.json:
         print_json(rows)
         return
     table = Table("", list(_COLUMNS.values()), [[row[name] for name in _COLUMNS] for row in rows])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
-from bygones.cli.arguments import DEFAULT_LEDGER, Json, optional
+from bygones.cli.arguments import DEFAULT_LEDGER, Output, optional
 from bygones.cli.console import answering, print_document, print_json, say
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ Author = Annotated[
 
 
 @dataclass(frozen=True)
-class Keyed:
+class Keyed(Output):
     """How a command records something once only, and how it prints the answer."""
 
     key: Annotated[
@@ -44,7 +44,6 @@ class Keyed:
         ),
     ] = None
     author: Author = None
-    json: Json = False
 
     @property
     def details(self) -> dict[str, Any]:

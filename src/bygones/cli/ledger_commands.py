@@ -23,7 +23,7 @@ from bygones.cli.allocation_commands import (
     Whole,
     WhyNot,
 )
-from bygones.cli.arguments import Json, number_of, optional
+from bygones.cli.arguments import Output, Printed, number_of, optional
 from bygones.cli.console import answering, json_text, print_paths, say
 from bygones.cli.ledger_arguments import (
     At,
@@ -94,7 +94,7 @@ def new(
     unit: Unit = None,
     began: Annotated[str | None, optional("The earliest time that can be recorded (default: now).", "TIME")] = None,
     author: Author = None,
-    json: Json = False,
+    output: Printed = Output(),
 ) -> None:
     """Create a ledger.
 
@@ -113,7 +113,7 @@ def new(
         time_zone=time_zone, memory=memory, cap=_parse_cap(cap), thing=thing or "", unit=unit or "",
     )  # fmt: skip
     with Ledger.new(target, rules, began=began, author=author) as ledger:
-        Recording(json=json).print_events([ledger.event(1)], f"Created {ledger.name}.")
+        Recording(json=output.json).print_events([ledger.event(1)], f"Created {ledger.name}.")
 
 
 def rules(
@@ -214,7 +214,7 @@ def standing(
         int | None,
         optional("Count only the events before this one, such as a decision: the standing it was based on.", "EVENT"),
     ] = None,
-    json: Json = False,
+    output: Printed = Output(),
 ) -> None:
     """Show each agent's total, recent total and balance, and who is next.
 
@@ -233,7 +233,7 @@ def standing(
             later = ledger.outlook(until, moment, as_recorded=as_recorded, before=before)
         as_now = as_recorded is None and before is None
         beginnings = ledger.owed_since(moment) if since and as_now else None
-    print_answer(now.document(beginnings, later), now.to_dict(beginnings, later), json)
+    print_answer(now.document(beginnings, later), now.to_dict(beginnings, later), output.json)
 
 
 def decide(
@@ -307,7 +307,7 @@ def explain(
     what: Annotated[Positional[str], arg(metavar="WHAT", help="An agent's name, or the number of an event.")],
     at: At = None,
     why_not: WhyNot = None,
-    json: Json = False,
+    output: Printed = Output(),
 ) -> None:
     """Explain an agent's recent total event by event, or why a decision was made.
 
@@ -326,20 +326,20 @@ def explain(
             account = ledger.account(int(what))
             answer = [] if why_not is None else [account.why_not(why_not)]
             data = account.to_dict() | ({"why_not": answer[0]} if answer else {})
-            print_answer(account.document().and_also(answer), data, json)
+            print_answer(account.document().and_also(answer), data, output.json)
             return
         if why_not is not None:
             raise ValueError(f"why-not is for the number of a decision, such as 12, got {what}")
         parts = ledger.contributions(what, at)
         document = contributions_document(what, parts, ledger.rules(at), ledger.zone())
-    print_answer(document, [part._asdict() | {"time": iso(part.time)} for part in parts], json)
+    print_answer(document, [part._asdict() | {"time": iso(part.time)} for part in parts], output.json)
 
 
 def export(
     target: Target,
     out: Annotated[Path | None, optional("The file to write (default: the terminal).", "FILE")] = None,
     kind: Annotated[str | None, optional("Only events of this kind, such as received.", "KIND")] = None,
-    json: Json = False,
+    output: Printed = Output(),
 ) -> None:
     """Write all events as CSV or JSON, or only the events of one kind that are not void.
 
@@ -357,7 +357,7 @@ def export(
     with open_ledger(target) as ledger:
         events = ledger.events(kind, in_effect=kind is not None)
         with _output(out) as file:
-            if json:
+            if output.json:
                 file.write(json_text([event.to_dict() | {"hash": hashed.hex()} for event, hashed in events]) + "\n")
             else:
                 write_events(file, events)
@@ -378,7 +378,7 @@ def newcomers(
     ] = None,
     at: At = None,
     out: Annotated[Path, arg(help="The folder for the figure.")] = Path("out"),
-    json: Json = False,
+    output: Printed = Output(),
 ) -> None:
     """Compare the newcomer rules for an agent over the next decisions, in a table and a figure.
 
@@ -402,8 +402,8 @@ def newcomers(
         lambda: newcomers_figure(agent, outcomes, share, each_time, every, stood.rules.kind), out, "newcomers"
     )
     document = forecasts_document(agent, outcomes, float(share * each_time * decisions), stood.rules)
-    print_answer(document, [outcome.to_dict() for outcome in outcomes], json)
-    print_paths([] if json else paths)
+    print_answer(document, [outcome.to_dict() for outcome in outcomes], output.json)
+    print_paths([] if output.json else paths)
 
 
 def _print_decision(proposal: Proposal, why_not: str | None, json: bool, *, recorded: bool) -> None:

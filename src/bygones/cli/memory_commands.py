@@ -9,7 +9,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from bygones._text import amount
-from bygones.cli.arguments import Json, Number, number_of, optional
+from bygones.cli.arguments import Number, Output, Printed, number_of, optional
 from bygones.cli.console import print_document, print_json, read_matrix
 from bygones.document.document import Block, Column, Document, Table
 
@@ -31,7 +31,7 @@ def decay(
         float, arg(metavar="STEPS", help="Number of steps for the bounds; inf for no limit.")
     ] = math.inf,
     u_max: Annotated[float, arg(metavar="NUMBER", help="Largest utility per step, for the bounds.")] = 1.0,
-    json: Json = False,
+    output: Printed = Output(),
 ) -> None:
     """Convert a decay between discount factor, half-life, window and share of recent steps.
 
@@ -62,7 +62,7 @@ def decay(
         "averaged_bound": f"largest memory if it averages utilities of up to {u_max:g}",
         "responsiveness": f"weight of the newest utility in the average {eventually}",
     }
-    if json:
+    if output.json:
         print_json(numbers)
     else:
         rows = [[name, amount(float(value), digits=6), meaning[name]] for name, value in numbers.items()]
@@ -88,7 +88,7 @@ def stability(
     matrix: Annotated[Positional[Path], arg(metavar="MATRIX", help="CSV file with a square matrix and no header.")],
     u_max: Annotated[float, arg(metavar="NUMBER", help="Largest utility per step.")] = 1.0,
     allow_negative: Annotated[bool, arg(help="Accept negative entries, which log-Nash welfare cannot handle.")] = False,
-    json: Json = False,
+    output: Printed = Output(),
 ) -> None:
     """Check whether a linear memory Z' = AZ + u is bounded, and explain the verdict.
 
@@ -99,7 +99,7 @@ def stability(
     from bygones import stability as s
 
     design = s.design(read_matrix(matrix), u_max, non_negative=not allow_negative)
-    if json:
+    if output.json:
         print_json(design.to_dict())
     else:
         print_document(design.document())

@@ -9,7 +9,7 @@ from tyro.conf import Positional, arg
 
 from bygones._files import check_output, replacing
 from bygones.cli.allocation_commands import AmountToDivide, Capacity, NumberOfPlaces, Whole, WhyNot
-from bygones.cli.arguments import Json, optional
+from bygones.cli.arguments import Output, Printed, optional
 from bygones.cli.console import answering, print_paths, say
 from bygones.cli.ledger_arguments import Recorded, Recording, Target, open_ledger, print_answer, print_recorded
 from bygones.cli.pictures import save_beside
@@ -90,7 +90,7 @@ def planned(
     until: Until = None,
     agent: Annotated[str | None, optional("Only the turns of this agent.", "AGENT")] = None,
     out: Annotated[Path | None, optional("Write the turns to this file: .csv, or .ics for calendars.", "FILE")] = None,
-    json: Json = False,
+    output: Printed = Output(),
 ) -> None:
     """Show the plan, or write it as CSV or as a calendar.
 
@@ -117,7 +117,7 @@ def planned(
             file.write(kinds[out.suffix]())
         print_paths([out])
         return
-    print_answer(turns_document(turns, zone), [turn.to_dict() for turn in turns], json)
+    print_answer(turns_document(turns, zone), [turn.to_dict() for turn in turns], output.json)
 
 
 def replan(

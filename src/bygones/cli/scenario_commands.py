@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional
 
-from bygones.cli.arguments import Json, optional
+from bygones.cli.arguments import Output, Printed, optional
 from bygones.cli.console import print_document, print_json, say
 from bygones.document.document import Column, Command, Document, Table
 
@@ -34,7 +34,7 @@ DEFAULT_MEMORY = "discounted(gamma=0.99)"
 
 def scenarios(
     name: Annotated[Positional[str], optional("The scenario to explain; all are listed if left out.", "[NAME]")] = "",
-    json: Json = False,
+    output: Printed = Output(),
 ) -> None:
     """List the scenarios that policies can be trained on, or explain one.
 
@@ -46,7 +46,7 @@ def scenarios(
         say(*(inspect.getdoc(catalogue.kind_of(name)) or "").splitlines())
         return
     worlds = {each: catalogue.made(each, {}) for each in catalogue.names()}
-    if json:
+    if output.json:
         print_json({each: {"summary": catalogue.summary(each), **it.arguments()} for each, it in worlds.items()})
         return
     rows = [

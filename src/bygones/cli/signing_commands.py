@@ -7,7 +7,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from bygones.cli.arguments import Json, optional
+from bygones.cli.arguments import Output, Printed, optional
 from bygones.cli.console import answering, print_paths, say
 from bygones.cli.ledger_arguments import Target, print_answer, print_recorded
 
@@ -30,7 +30,7 @@ def verify(
         bool,
         arg(help="Also exit with 1 if a decision could not be made again, only compared with the recorded amounts."),
     ] = False,
-    json: Json = False,
+    output: Printed = Output(),
 ) -> None:
     """Check the database, the hashes, all events and all decisions. The exit code is 1 if anything is wrong.
 
@@ -56,7 +56,7 @@ def verify(
             verification = signing.verify(ledger, signed, by, head)
     unchecked = {str(seq): why for seq, why in verification.unchecked.items()}
     data = verification._asdict() | {"unchecked": unchecked, "anchors": anchors, "ok": verification.ok}
-    print_answer(verification.document(anchors), data, json)
+    print_answer(verification.document(anchors), data, output.json)
     if not verification.ok or (strict and verification.unchecked):
         raise SystemExit(1)
 
@@ -78,7 +78,7 @@ def sign(
     new_ledger: Annotated[
         bool, arg(help="Sign a ledger for the first time with a key, or in a place, that has signed heads of others.")
     ] = False,
-    json: Json = False,
+    output: Printed = Output(),
 ) -> None:
     """Verify a ledger, and add its signed head to a file or a database that others keep.
 
@@ -97,7 +97,7 @@ def sign(
         signed = signing.sign(ledger, key, anchor, repair=repair, new_ledger=new_ledger)
         answer = signed.document(ledger.name, anchor, key)
     done = {"added": signed.added, "noted": signed.noted, "removed": signed.removed}
-    print_answer(answer, signed.anchor.stored() | done, json, recorded=True)
+    print_answer(answer, signed.anchor.stored() | done, output.json, recorded=True)
 
 
 def anchors(
@@ -110,7 +110,7 @@ def anchors(
     earlier: Annotated[
         str | None, optional("A copy you made earlier; all of its heads must still be there.", "FILE|URL")
     ] = None,
-    json: Json = False,
+    output: Printed = Output(),
 ) -> None:
     """Check without the ledger that each signed head extends the one before. The exit code is 1 if not.
 
@@ -123,14 +123,14 @@ def anchors(
     consistency = signing.check_consistency(
         read_anchors(anchor), signing.read_public_key(public_key), read_anchors(earlier) if earlier else None
     )
-    print_answer(consistency.document(), consistency._asdict() | {"ok": consistency.ok}, json)
+    print_answer(consistency.document(), consistency._asdict() | {"ok": consistency.ok}, output.json)
     if not consistency.ok:
         raise SystemExit(1)
 
 
 def new_key(
     file: Annotated[Positional[Path], arg(metavar="FILE", help="The file to write; it must not exist yet.")],
-    json: Json = False,
+    output: Printed = Output(),
 ) -> None:
     """Make a key in a file that only you can read. Keep it away from the ledger.
 
@@ -141,7 +141,7 @@ def new_key(
 
     key_id = signing.new_key(file)
     sentence = f"Made the key {key_id}. Keep {file} to yourself, away from the ledger; give others its public key."
-    print_recorded({"key": key_id}, json, sentence)
+    print_recorded({"key": key_id}, output.json, sentence)
 
 
 def public_key(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from bygones.cli.arguments import Json, Out, optional
+from bygones.cli.arguments import Out, Output, Printed, optional
 from bygones.cli.console import print_document, print_json, print_paths, progress
 from bygones.cli.pictures import save_beside
 
@@ -80,7 +80,7 @@ def simulate(
         int, arg(metavar="SEED", help="Seed of the needs and of random draws among equally good decisions.")
     ] = 0,
     out: Out = Path("out"),
-    json: Json = False,
+    output: Printed = Output(),
 ) -> None:
     """Run one of the paper's examples, or compare policies on the same needs.
 
@@ -107,7 +107,7 @@ def simulate(
             raise ValueError("--kind is for policies: the examples are about goods")
         if entitlements:
             raise ValueError("--entitlements is for policies")
-        _simulate_example(example, memories, welfare, 50 if steps is None else steps, bundles, seed, out, json)
+        _simulate_example(example, memories, welfare, 50 if steps is None else steps, bundles, seed, out, output.json)
         return
     if steps is not None:
         raise ValueError("--steps is for examples; use --horizon with --policy")
@@ -115,7 +115,7 @@ def simulate(
         raise ValueError(f"policies are compared under one memory, got {', '.join(memories)}")
     label, remembered = next(iter(memories.items()), ("half-life 50", Discounted(half_life=50)))
     sizes = (n_agents, n_advantaged, n_resources, 1000 if horizon is None else horizon)
-    _simulate_policies(policy, label, remembered, welfare, sizes, kind, entitlements or None, seed, out, json)
+    _simulate_policies(policy, label, remembered, welfare, sizes, kind, entitlements or None, seed, out, output.json)
 
 
 def _simulate_example(

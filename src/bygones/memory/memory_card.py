@@ -28,7 +28,7 @@ LONGEST = 2**14
 """The greatest age that is looked at, in steps."""
 
 UNFADING = 100
-"""The greatest age in the curve of a memory that forgets nothing."""
+"""The greatest age in the curve of perfect recall."""
 
 FADED = 0.05
 """A curve ends where less than this is left."""

@@ -116,7 +116,7 @@ class LedgerPast(Past):
 
     def _under(self, half_life: float) -> RuleBook:
         """The rules as if this half-life, in microseconds, had always been in force."""
-        text = "never" if math.isinf(half_life) else f"{half_life / SECOND!r}s"
+        text = "inf" if math.isinf(half_life) else f"{half_life / SECOND!r}s"
         first, *later = self._book.changes
         changes = [Change(first.time, first.seq, {**_without_memory(first), "half_life": text})]
         for change in later:

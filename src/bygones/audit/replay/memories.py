@@ -97,7 +97,7 @@ def named_memory(clock: Clock, text: str) -> Alternative:
         raise ValueError(f"memory {kind} needs its {parameter}, as in {kind}({parameter}=30d), got {text!r}")
     length = clock.length(given, parameter)
     if math.isinf(length) and kind != "discounted":
-        raise ValueError(f"{parameter} must be finite, got {text!r}: perfect_recall remembers everything")
+        raise ValueError(f"{parameter} must be finite, got {text!r}: use perfect for perfect recall")
     return of_length(clock, length, kind)
 
 

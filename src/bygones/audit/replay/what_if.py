@@ -140,7 +140,7 @@ def what_if(
 
     Args:
         history: a history that records who asked, see `read_history(needs=…, served=…)`.
-        half_lives: durations such as `7d`, or numbers of steps; `inf` remembers everything.
+        half_lives: durations such as `7d`, or numbers of steps; `inf` is perfect recall.
         rules: policies, such as `one-step`, `prices` and `max-min`.
         memories: other memories, such as `sliding_window(length=30d)`; see `bygones.audit.replay.memories`.
         newcomers: the newcomer rule, for agents who ask for the first time.

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from tyro.conf import arg
 
-from bygones.cli.arguments import Json, optional
+from bygones.cli.arguments import Output, Printed, optional
 from bygones.cli.console import print_document, print_json, print_paths, progress
 from bygones.leaderboard.entries import MEMORIES, SIZES, WelfareName, check_entries, scenarios
 
@@ -41,7 +41,7 @@ def leaderboard(
     seeds: Annotated[int | None, optional("Number of seeds; by default the size's.", "NUMBER")] = None,
     workers: Annotated[int | None, optional("Processes on a CPU; by default one per core.", "NUMBER")] = None,
     out: Annotated[Path, arg(help="Folder for the results and the page.")] = Path("out/leaderboard"),
-    json: Json = False,
+    output: Printed = Output(),
 ) -> None:
     """Compare rules and learners in every scenario, with every memory, and show where learning is worth it.
 
@@ -80,7 +80,7 @@ def leaderboard(
         from bygones.report.page import document_page, write
 
         pages.append(write(document_page(document, "Made by bygones leaderboard."), out / "leaderboard.html"))
-    if json:
+    if output.json:
         print_json(result.to_dict())
         return
     print_document(document)

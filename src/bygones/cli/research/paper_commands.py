@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, arg
 
 from bygones._files import replacing_text
-from bygones.cli.arguments import Json, Out, optional
+from bygones.cli.arguments import Out, Output, Printed, optional
 from bygones.cli.console import print_document, print_json, print_paths, progress
 from bygones.cli.research.results_commands import draw, setting
 
@@ -58,7 +58,7 @@ def _draw_figure_1(out: Path) -> None:
 def table(
     name: Annotated[Positional[Literal["1", "2"]], arg(metavar="TABLE", help="Table to compute: 1 or 2.")],
     out: Out = Path("out"),
-    json: Json = False,
+    output: Printed = Output(),
 ) -> None:
     """Compute a table of the paper, print it and write it as CSV.
 
@@ -75,7 +75,7 @@ def table(
     path = out / f"table-{name}.csv"
     with replacing_text(path) as file:
         csv.writer(file).writerows([computed.rows[0]._fields, *computed.rows])
-    if json:
+    if output.json:
         print_json([row._asdict() for row in computed.rows])
         return
     print_document(computed.document())

@@ -12,7 +12,7 @@ from tyro.conf import Positional, arg
 from bygones._files import check_output
 from bygones._parts import needed_by
 from bygones._text import listed
-from bygones.cli.arguments import Json, optional
+from bygones.cli.arguments import Output, Printed, optional
 from bygones.cli.console import print_document, print_json, print_paths
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def claims(
         tuple[str, ...],
         setting("Judge only runs with these settings instead of the paper's, such as ends=termination."),
     ] = (),
-    json: Json = False,
+    output: Printed = Output(),
 ) -> None:
     """Judge the paper's claims C1 to C13 and ours, B1 to B5, from results, under every observation scale in them.
 
@@ -52,7 +52,7 @@ def claims(
     runs = read(*(places or _evidence()))
     check_results(runs, places or _evidence())
     judgements = judge(runs, why or tuple(CLAIMS), **changes)
-    if json:
+    if output.json:
         cells = policy_worth.measured(runs)
         print_json(
             {

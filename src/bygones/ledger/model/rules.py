@@ -51,7 +51,7 @@ class Rules:
     """The rules of a ledger.
 
     Attributes:
-        half_life: the time after which a utility counts half, such as `30d`, `12h` or `never` (`inf`).
+        half_life: the time after which a utility counts half, such as `30d`, `12h` or `inf`.
         half_lives: by agent, for those whose past fades faster or more slowly than the others'. In a change of rules,
             None makes someone's half-life that of the others again.
         memory: `discounted`, which fades by the half-life; or `sliding_window(length=28d)`, in which a utility counts
@@ -251,7 +251,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         seconds, (shortest, longest) = duration(half_life), HALF_LIVES
         if not (shortest <= seconds <= longest or math.isinf(seconds)):
             raise ValueError(
-                f"{name} must be from 1s to {longest / UNITS['y']:g}y, or inf to remember everything, got {half_life!r}"
+                f"{name} must be from 1s to {longest / UNITS['y']:g}y, or inf for perfect recall, got {half_life!r}"
             )
     if (settings.get("cap") or 0.0) > LARGEST:
         raise ValueError(f"cap must be at most {LARGEST:g}, got {settings['cap']:g}")

@@ -96,7 +96,7 @@ def duration(text: str, name: str = "half_life") -> float:
     """The seconds in a duration such as `30d`, `12 hours` or `inf`; zero is refused."""
     remembers = name == "half_life"
     accepted = f"a time above 0 with its unit ({', '.join(UNITS)}), such as 30d or 12h"
-    accepted += ", or inf to remember everything" if remembers else ""
+    accepted += ", or inf for perfect recall" if remembers else ""
     stripped = str(text).strip()
     if stripped.lower() in ("inf", "infinity", "never"):
         return math.inf
