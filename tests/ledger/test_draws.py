@@ -415,6 +415,23 @@ def test_an_old_ledger_commits_at_its_first_write(tmp_path):
         assert ledger.rules("2026-01-22").half_life == "60d"
 
 
+@pytest.mark.parametrize("is_decided", [True, False])
+def test_an_old_ledger_whose_first_write_is_tried_before_commits_all_the_same(tmp_path, is_decided):
+    path = tmp_path / "old.db"
+    connection = sqlite3.connect(path)
+    connection.executescript((Path(__file__).parent / "ledger_version_1.sql").read_text(encoding="utf-8"))
+    connection.close()
+    with Ledger.open(path) as ledger:
+        if is_decided:
+            request = ChooseK({"Ben O'Hara": 1, "Zoë 🌙": 1})
+            first = ledger.accept(ledger.propose(request, at="2026-01-20"))[0]
+            assert ledger.committing(first) is None
+        else:
+            first = ledger.void(next(event.seq for event, _ in ledger.events() if event.kind == "received"))
+        assert {"chain", "days"} <= set(first.details["draw"])
+        assert ledger.verify().problems == ()
+
+
 def test_on_either_database_seeds_are_kept_and_verified(new_target):
     with Ledger.new(new_target(), Rules(), began="2026-01-01") as ledger:
         ledger.join_all(["ana", "ben", "cem"], at="2026-01-01")

@@ -183,10 +183,10 @@ def account_of(connection: sa.Connection, rules: Rules, zone: str, seq: int) -> 
 
 
 def committing(connection: sa.Connection, decision: Event) -> Event | None:
-    """The event that had committed to the draw of a decision, or None."""
+    """The earlier event that had committed to the draw of a decision, or None."""
     drawn = (decision.details or {}).get("draw") or {}
     seq = drawn.get("committed_in") or draw_table.published_in(connection, drawn)
-    return None if seq is None else rows.load_event(connection, seq)
+    return None if seq is None or seq >= decision.seq else rows.load_event(connection, seq)
 
 
 def _decision(connection: sa.Connection, decision: Event) -> DecisionAccount:

@@ -17,7 +17,7 @@ from bygones.ledger.storage.revisions import in_effect, void_events
 
 def next_draw(connection: sa.Connection, request: Mapping[str, Any], at: int, zone: str) -> Draw:
     """The draw of a decision about a request at an instant."""
-    number = next_number(connection, load_details(canonical(request)), at, zone)
+    number = next_number(connection, request, at, zone)
     known = _revealed(connection, number)
     if known is not None:
         return known
@@ -44,13 +44,15 @@ def next_number(
     It is that of a decision of the same request or the same day that was made void, if no other decision with that draw
     counts; else one more than the last.
     """
-    free = [
-        (details.get("request") != request, number)
-        for number, time, details in _free(connection, head)
-        if details.get("request") == request or day(time, zone) == day(at, zone)
+    free = _free(connection, head)
+    wanted = load_details(canonical(request)) if free else None
+    alike = [
+        (details.get("request") != wanted, number)
+        for number, time, details in free
+        if details.get("request") == wanted or day(time, zone) == day(at, zone)
     ]
-    if free:
-        return min(free)[1]
+    if alike:
+        return min(alike)[1]
     links = schema.links
     known = [links.c.kind == "draw"] if head is None else [links.c.kind == "draw", links.c.event <= head]
     last = connection.execute(sa.select(sa.func.max(links.c.other)).where(*known)).scalar()

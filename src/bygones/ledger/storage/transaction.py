@@ -138,6 +138,7 @@ class Transaction:
     def trying(self) -> Iterator[None]:
         """Whatever is recorded in a `with` block, and before it, can be read there; at its end the block is undone."""
         events, head, book, remembering = list(self._events), self.head, self.book, self.remembering
+        has_published = self._has_published
         savepoint = self.connection.begin_nested()
         try:
             self.finish()
@@ -145,6 +146,7 @@ class Transaction:
         finally:
             savepoint.rollback()
             self._events, self.head, self.book, self.remembering = events, head, book, remembering
+            self._has_published = has_published
 
     def finish(self) -> list[sa.Row[Any]]:
         """Saves the events so far and all that follows from them; the earlier events that now count otherwise."""
