@@ -11,7 +11,7 @@ and nobody gains by asking again.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -163,7 +163,6 @@ class _Past:
         self._connection, self._book = connection, book
         known = timeline.rebuilt(connection, first - 1)
         self._agents: Snapshot = known.agents
-        self._row_of = {name: row for row, name in enumerate(known.agents.names)}
         table = schema.events
         within = [table.c.time >= first, table.c.time <= until, in_effect()]
         events = rows.load_events(connection, table.c.kind == "decision", *within)
@@ -211,10 +210,9 @@ class _Past:
         received = self._through.get(decision.seq, [])
         return any(derived.linked(self._connection, "takes", event.seq) for event in received)
 
-    def put(self, time: int, amounts: Collection[tuple[str, float]]) -> None:
+    def put(self, time: int, amounts: Iterable[tuple[str, float]]) -> None:
         """Agents receive amounts through a decision."""
-        who, received = [self._row_of[name] for name, _ in amounts], [amount for _, amount in amounts]
-        self._agents = fold.add(self._agents, self._book, Facts.amounts(who, time, received, is_received=True))
+        self._agents = fold.give(self._agents, self._book, time, amounts)
 
 
 def _origin(decision: Event) -> int:

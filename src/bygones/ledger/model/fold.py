@@ -175,13 +175,11 @@ def fold(
     that the agent was really given to start with, where that is known.
     """
     starts: list[Start] = []
-    row_of = {name: row for row, name in enumerate(agents.names)} if joining else {}
     for time, together in groupby(joining, lambda each: each.time):
         for facts in load(after, time):
             agents = add(agents, book, facts)
         new = starts_at(agents, book, time, list(together))
-        rows, amounts = [row_of[start.joining.name] for start in new], [given(start) for start in new]
-        agents = add(agents, book, Facts.amounts(rows, time, amounts, is_received=False))
+        agents = give(agents, book, time, [(each.joining.name, given(each)) for each in new], is_received=False)
         starts, after = [*starts, *new], time
     for facts in load(after, until):
         agents = add(agents, book, facts)
@@ -275,6 +273,16 @@ def add(snapshot: Snapshot, book: RuleBook, facts: Facts) -> Snapshot:
     counts = is_received & (amounts > 0)
     np.maximum.at(last, who[counts], times[counts])
     return replace(snapshot, as_of=as_of, last=last, counters=counters)
+
+
+def give(
+    agents: Snapshot, book: RuleBook, time: int, amounts: Iterable[tuple[str, float]], *, is_received: bool = True
+) -> Snapshot:
+    """The snapshot after agents are given amounts at an instant, which they receive or only have as remembered."""
+    row_of = {name: row for row, name in enumerate(agents.names)}
+    given = [(row_of[name], amount) for name, amount in amounts]
+    facts = Facts.amounts([row for row, _ in given], time, [amount for _, amount in given], is_received=is_received)
+    return add(agents, book, facts)
 
 
 def _advance(memory: Memory[Any], state: AnyState, who: np.ndarray, amounts: np.ndarray, elapsed: np.ndarray) -> None:

@@ -22,7 +22,6 @@ from bygones.ledger.actions import records, remade
 from bygones.ledger.actions.decisions import JOINS, Proposal, possible, proposal, why_left_out
 from bygones.ledger.model import fold
 from bygones.ledger.model.events import Entry, Event, load_details
-from bygones.ledger.model.fold import Facts
 from bygones.ledger.model.participation import PRESENT, Participation, status
 from bygones.ledger.model.participation import read as read_participation
 from bygones.ledger.model.rules import RuleBook, Rules
@@ -225,7 +224,6 @@ def draft(
     _check_dates(connection, book, now, wanted)
     before = timeline.standing(connection, book, now)
     known = timeline.known_at(connection, book, wanted[0].at)
-    row_of = {name: row for row, name in enumerate(known.agents.names)}
     participation = dict(zip(known.agents.names, known.agents.participation, strict=True))
     reached, dates = wanted[0].at, list[PlannedDate]()
     for needs in wanted:
@@ -247,9 +245,8 @@ def draft(
             raise ValueError(f"{book.format_instant(needs.at)}: {error}") from None
         left_out |= joining | dict.fromkeys(needs.unavailable, "not available")
         dates.append(PlannedDate(needs, decision, left_out))
-        who, amounts = [row_of[each.agent] for each in decision.given], [each.utility for each in decision.given]
-        new = Facts.amounts(who, reached, amounts, is_received=True)
-        known = known._replace(agents=fold.add(known.agents, book, new))
+        amounts = [(each.agent, each.utility) for each in decision.given]
+        known = known._replace(agents=fold.give(known.agents, book, reached, amounts))
     return Plan(tuple(dates), before, standing_of(book, known.agents, reached))
 
 

@@ -87,10 +87,13 @@ def _check_draw(connection: sa.Connection, event: Event, checked: Checked) -> No
             checked.problems.append(f"decision {event.seq} takes the place of decision {counted}, which was not void")
     if event.kind == "decision" and "redecides" in details:
         first = rows.load_event(connection, details["redecides"])
-        theirs = (first.details or {}).get("draw", {})
-        if (first.kind, first.time) != (event.kind, event.time) or not _has_request_of(event, first):
+        about = first.details or {}
+        theirs = about.get("draw", {})
+        if "number" not in {**theirs, **drawn}:
+            return  # version 2 did not record the draw
+        if (first.kind, first.time, about.get("request")) != (event.kind, event.time, details.get("request")):
             checked.problems.append(f"decision {event.seq} is not decision {first.seq} made again, but another one")
-        elif any(drawn.get(name) != theirs.get(name) for name in ("number", "seed") if "number" in {**theirs, **drawn}):
+        elif (drawn.get("number"), drawn.get("seed")) != (theirs.get("number"), theirs.get("seed")):
             checked.problems.append(
                 f"decision {event.seq} has another draw than decision {first.seq}, which it replaces"
             )
@@ -104,10 +107,6 @@ def _check_draw(connection: sa.Connection, event: Event, checked: Checked) -> No
             checked.problems.append(
                 f"decision {event.seq} has draw {drawn['number']}, but it was the turn of {expected}"
             )
-
-
-def _has_request_of(event: Event, first: Event) -> bool:
-    return (event.details or {}).get("request") == (first.details or {}).get("request")
 
 
 def _decide_again(
