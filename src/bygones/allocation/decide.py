@@ -175,7 +175,7 @@ def checked_rule(rule: str) -> str:
 
 
 def _by_policy(name: str, policy: AllocationPolicy, state: State, case: Case) -> Choice:
-    """The agents whom a policy serves: of goods those with a need, of burdens those who can take one."""
+    """The choice of a policy: for goods among agents with a need, for burdens among agents who can take one."""
     problem = case.problem
     if type(problem) is not ChooseK:
         raise ValueError(

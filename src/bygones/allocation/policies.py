@@ -185,9 +185,9 @@ class DynamicMaxMin(RankingPolicy):
 
 @dataclass(frozen=True, eq=False)
 class LargestNeed(RankingPolicy):
-    """The agents with the largest needs, of burdens the smallest, and among equal needs those who have received least.
+    """The agents with the largest needs, or the smallest for burdens; among equals, the ones who have received least.
 
-    Less is per unit of entitlement.
+    Least is per unit of entitlement.
     """
 
     memory: Memory

@@ -185,7 +185,7 @@ def _parts(columns: Sequence[int], least: Sequence[int], room: int) -> list[list
 
 
 def _widths(columns: Sequence[int], least: Sequence[int], most: Sequence[int], room: int) -> dict[int, int]:
-    """The width of each column. Those that fold share the spare room; without any, the widest shrink."""
+    """The width of each column. Columns that fold share the spare room. Without any, the widest shrink."""
     widths = {j: least[j] for j in columns}
     spare = room - sum(widths.values()) - GAP * len(columns)
     for rank, j in enumerate(sorted(columns, key=lambda j: most[j] - widths[j])):

@@ -118,7 +118,7 @@ def create(connection: sa.Connection) -> None:
 
 
 def begin_draws(connection: sa.Connection, **committed: object) -> None:
-    """Draws new secrets, with what an earlier version had committed to."""
+    """Draws new secrets, and keeps the commitment of an earlier version."""
     new = {"seed": secrets.token_hex(32), "before": 0, "days": secrets.token_hex(32)}
     connection.execute(draws.insert().values(id=1, **new, **committed))
 
