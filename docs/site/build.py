@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks import collapse_note
 from docs.site import command_pages, mending, module_pages, notebook_pages, pages, pictures
 from sphinx.cmd.build import build_main
 from sphinx.ext.autodoc.mock import mock
@@ -14,12 +15,18 @@ from sphinx.ext.autodoc.mock import mock
 HERE = Path(__file__).parent
 
 
+def draw_pictures(sources: Path) -> None:
+    """Draws the pictures of all pages again, in place of the copies that are stored with the pages."""
+    pictures.draw(pages.copy_of(pictures.FOLDER, sources))
+    collapse_note.draw_figures(pages.copy_of(collapse_note.IMAGES, sources))
+
+
 def build(folder: Path) -> int:
     """Builds the site into a folder, in place of its old contents; 0 if there were no complaints."""
     with tempfile.TemporaryDirectory() as folder_of_sources:
         sources = Path(folder_of_sources)
         pages.gather(sources)
-        pictures.draw(sources / "concepts" / "pictures")
+        draw_pictures(sources)
         command_pages.write(sources / "reference")
         # The pages of modules are written after importing them, and one module needs Stable-Baselines3.
         with mock(module_pages.not_installed()):

@@ -134,12 +134,17 @@ def _target(link: re.Match[str], path: Path, name: str, folder: Path) -> str:
         return _relative(str(PurePosixPath(inside.removeprefix("docs/")).with_suffix(".md")), here) + anchor
     if _is_explained(inside):
         return f"#source-{_module(inside)}"
-    copy = folder / "files" / inside
+    copy = copy_of(file, folder)
     copy.parent.mkdir(parents=True, exist_ok=True)
     if file.is_dir():
         raise ValueError(f"{path}: a page can link to a file, not to the folder {target}")
     shutil.copy(file, copy)
     return _relative(f"files/{inside}", here)
+
+
+def copy_of(file: Path, folder: Path) -> Path:
+    """The place in a folder for Sphinx of a file that pages link to."""
+    return folder / "files" / file.relative_to(ROOT)
 
 
 def _module(inside: str) -> str:

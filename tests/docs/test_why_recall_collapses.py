@@ -20,11 +20,11 @@ def test_the_page_has_the_numbers_of_the_runs():
 
 @pytest.mark.soak
 def test_the_figures_are_those_of_the_runs(tmp_path):
-    """Pixel by pixel, up to the letters, which another version of Matplotlib may place elsewhere."""
+    """Pixel by pixel; a line of another cell would change more pixels than this."""
     for picture in collapse_note.draw_figures(tmp_path):
         drawn, kept = imread(picture), imread(collapse_note.IMAGES / picture.name)
         assert drawn.shape == kept.shape
-        assert abs(drawn - kept).mean() < 0.01
+        assert (abs(drawn - kept).max(axis=2) > 0.1).mean() < 1e-4, f"draw {picture.name} again"
 
 
 def test_a_page_without_a_mark_is_refused():
