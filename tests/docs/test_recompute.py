@@ -137,7 +137,9 @@ def test_rows_of_rules_and_of_the_board_are_those_of_their_pages(ran):
     )
     assert re.search(r"^\| perfect recall \|.*\| 98.0% \| 97.7% \| (\S+) \|", claims, re.MULTILINE)[1] == printed[-4]
     assert re.search(r"^\| `prices` \| (\S+) \|", rules, re.MULTILINE)[1] == printed[-3]
-    scores = re.search(r"^\| `donut` \| max-min, perfect \| (\S+) .*? \| ppo-symmetric-welfare, perfect \| (\S+) ", board, re.M)
+    scores = re.search(
+        r"^\| `donut` \| max-min, perfect \| (\S+) .*? \| ppo-symmetric-welfare, perfect \| (\S+) ", board, re.M
+    )
     assert list(scores.groups()) == printed[-2:]
 
 
