@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -117,12 +118,8 @@ class LedgerPast(Past):
     def _under(self, half_life: float) -> RuleBook:
         """The rules as if this half-life, in microseconds, had always been in force."""
         text = "inf" if math.isinf(half_life) else f"{half_life / SECOND!r}s"
-        first, *later = self._book.changes
-        changes = [Change(first.time, first.seq, {**_without_memory(first), "half_life": text})]
-        for change in later:
-            settings = _without_memory(change)
-            changes.append(Change(change.time, change.seq, settings))
-        return RuleBook(changes)
+        first, *later = (change._replace(settings=_without_memory(change)) for change in self._book.changes)
+        return RuleBook([first._replace(settings={**first.settings, "half_life": text}), *later])
 
     def _walk(self, cut: Periods, half_life: float) -> Iterator[PeriodEnd]:
         """The recent totals at the end of each period, the earliest first."""
@@ -141,7 +138,7 @@ class LedgerPast(Past):
         book = self._under(half_life)
         if self._weights is not None:
             given = dict(zip(self._names, self._weights.tolist(), strict=True))
-            book = RuleBook([Change(c.time, c.seq, {**c.settings, "entitlements": given}) for c in book.changes])
+            book = RuleBook([c._replace(settings={**c.settings, "entitlements": given}) for c in book.changes])
         watch = Watch(book, self._empty(book))
         watch.follow(self._with_starts(self._under(half_life)))
         return np.where(watch.owed_since < 0, math.nan, watch.owed_since.astype(float))
@@ -197,7 +194,7 @@ class LedgerPast(Past):
         return fold.empty(self._names, self._participation, book.history[-1].remembering)
 
 
-def _without_memory(change: Change) -> dict[str, object]:
+def _without_memory(change: Change) -> dict[str, Any]:
     """The settings of a change but for how the ledger remembers. Whether a hold stops the clock stays."""
     left_out = [name for name in MEMORY_SETTINGS if name != "hold_stops_clock"]
     return {name: value for name, value in change.settings.items() if name not in left_out}
