@@ -179,3 +179,20 @@ def test_a_caller_who_has_named_a_part_trusts_it(parts, folder):
     parts.part("own_parts:mine")
     with no_imports():
         assert parts.read("own_parts:mine(x=2)").build() == 2
+
+
+def test_a_part_inside_another_of_its_kind_is_its_text():
+    parts: Registry[object] = Registry("part")
+
+    @parts.add
+    def around(part, times=1):
+        return part, times
+
+    named = parts.read("around(own.parts:Thing(length=28d, rows=[1, 2]), times=2)")
+    assert named.parameters == {"part": "own.parts:Thing(length=28d, rows=[1, 2])", "times": 2}
+    assert str(named) == "around(part=own.parts:Thing(length=28d, rows=[1, 2]), times=2)"
+    assert parts.read(str(named)) == named
+    assert parts.read("around('own:Thing(3)')").parameters == {"part": "own:Thing(3)"}
+    for wrong in ("around(1, times=Thing(3))", "around(f(3)(4))", "around((lambda: 3)())"):
+        with pytest.raises(ValueError, match="part must be written as name or name"):
+            parts.read(wrong)

@@ -6,7 +6,7 @@ spaces and empty brackets make no difference, and a dash is an underscore.
 
 Parameters are plain values: numbers, `inf`, `True`, lists, text. Text needs no quotes unless it has brackets or commas
 in it: `28d` and `month` can be parameters. The part, or the caller that builds it, defines their meaning.
-Nothing in the brackets is executed.
+A part inside another is its text: `capped(discounted(half_life=30), cap=40)`. Nothing in the brackets is executed.
 """
 
 from __future__ import annotations
@@ -42,6 +42,17 @@ _BARE = re.compile(
     r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|(^|[=,(\[])\s*([^\s,()\[\]{}'"=][^,()\[\]{}'"=]*?)\s*(?=[,)\]]|$)"""
 )
 """Text in quotes; or a value that may be text without quotes."""
+
+
+_OWN_INSIDE = re.compile(r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|([\w.]+):(\w+)(?=\()""")
+"""Text in quotes; or a `module:name` that is inside another part, and has parameters."""
+
+_COLON = "\u02d0"
+"""A letter that stands for the colon in a `module:name`, since Python reads no colon there."""
+
+
+class Part(str):
+    """The text of a part that is a parameter of another of its kind, as the memory inside a memory."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +192,8 @@ class Registry(Generic[Built]):
             )
         parameters = {**dict(zip(first, unnamed, strict=False)), **parameters}
         for word, value in parameters.items():
+            if isinstance(value, Part) and word != self.what:
+                raise ValueError(_unreadable(self.what, text))
             if isinstance(value, str) and not self._takes_text:
                 raise ValueError(f"{word} must be a number or a list of numbers, got {value!r} in {self.what} {text}")
         parameters |= others
@@ -266,14 +279,24 @@ def _parsed(what: str, text: str) -> tuple[str, list[object], dict[str, object]]
     try:
         if not inside.endswith(")"):
             raise ValueError
-        call = ast.parse(f"part({_BARE.sub(_quoted, inside[:-1])})", mode="eval").body
+        call = _read(f"part({inside}")
         assert isinstance(call, ast.Call)
         parameters = {str(word.arg): _value(word.value) for word in call.keywords if word.arg is not None}
         if not isinstance(call.func, ast.Name) or len(parameters) < len(call.keywords):
             raise ValueError
         return name.strip(), [_value(node) for node in call.args], parameters
     except (AssertionError, MemoryError, RecursionError, SyntaxError, ValueError):
-        raise ValueError(f"{what} must be written as name or name(parameter=value, ...), got {text!r}") from None
+        raise ValueError(_unreadable(what, text)) from None
+
+
+def _unreadable(what: str, text: str) -> str:
+    return f"{what} must be written as name or name(parameter=value, ...), got {text!r}"
+
+
+def _read(text: str) -> ast.expr:
+    """A text with Python's quotes and without colons, as Python reads it."""
+    text = _OWN_INSIDE.sub(lambda match: match[1] or f"{match[2]}{_COLON}{match[3]}", text)
+    return ast.parse(_BARE.sub(_quoted, text), mode="eval").body
 
 
 def _quoted(match: re.Match[str]) -> str:
@@ -293,6 +316,12 @@ def _value(node: ast.expr) -> object:
     if isinstance(node, ast.Tuple | ast.List):
         values = [_value(each) for each in node.elts]
         return tuple(values) if isinstance(node, ast.Tuple) else values
+    if isinstance(node, ast.Call):
+        name, unnamed = ast.unparse(node.func).replace(_COLON, ":"), [_written(_value(each)) for each in node.args]
+        named = [f"{each.arg}={_written(_value(each.value))}" for each in node.keywords]
+        if not re.fullmatch(r"[\w.:]+", name) or any(each.arg is None for each in node.keywords):
+            raise ValueError
+        return Part(f"{name}({', '.join([*unnamed, *named])})")
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Name):
         return -cast(float, _value(node.operand))
     return math.inf if isinstance(node, ast.Name) and node.id == "inf" else ast.literal_eval(node)
@@ -309,7 +338,7 @@ def _written(value: object) -> str:
         return f"({inside}{comma})" if isinstance(value, tuple) else f"[{inside}]"
     match = _BARE.fullmatch(value) if isinstance(value, str) else None
     is_bare = match is not None and match[3] == value and _quoted(match) == repr(value)
-    return str(value) if is_bare else repr(value)
+    return str(value) if is_bare or isinstance(value, Part) else repr(str(value) if isinstance(value, str) else value)
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

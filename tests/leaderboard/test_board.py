@@ -183,7 +183,7 @@ def test_every_learner_is_trained_and_evaluated(learner: str) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ((["yesterday"], 5, 100), "memory must be one of none, discounted T/50"),
+        ((["yesterday"], 5, 100), "memory must be one of capped, relative, discounted"),
         ((["none"], 0, 100), "seeds must be"),
         ((["none"], 5, 0), "steps must be"),
     ],

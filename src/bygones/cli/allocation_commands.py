@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
 from bygones._files import check_output, write_text
 from bygones.cli.arguments import Output, Printed, optional
 from bygones.cli.console import json_text, print_document, print_json, print_paths
+
+if TYPE_CHECKING:
+    from bygones.memory import Memory
 
 Needs = Annotated[
     Positional[Path],
@@ -47,13 +50,21 @@ WhyNot = Annotated[str | None, optional("Also explain why this agent was not cho
 def allocate(
     needs: Needs,
     half_life: Annotated[
-        str,
-        arg(
-            help="The time after which a utility counts half: a number of steps, or of days if times are dates; a "
-            "duration such as 30d or 12h; or inf for perfect recall.",
-            metavar="TIME",
+        str | None,
+        optional(
+            "The time after which a utility counts half: a number of steps, or of days if times are dates; a "
+            "duration such as 30d or 12h; or inf for perfect recall. Give this, or --memory.",
+            "TIME",
         ),
-    ],
+    ] = None,
+    memory: Annotated[
+        str | None,
+        optional(
+            "Another memory by name, such as 'sliding_window(length=28d)', 'capped(discounted(half_life=30), cap=40)' "
+            "or your own as module:name.",
+            "MEMORY",
+        ),
+    ] = None,
     history: Annotated[
         Path | None,
         optional(
@@ -112,7 +123,7 @@ def allocate(
         ),
     ] = None,
     average: Annotated[
-        bool, arg(help="Remember the weighted mean over the times in the history instead of the sum.")
+        bool, arg(help="With --half-life, remember the weighted mean over the times in the history, not the sum.")
     ] = False,
     seed: Annotated[
         int | None, optional("Makes the random draw between equally good choices repeatable.", "NUMBER")
@@ -138,7 +149,7 @@ def allocate(
     from bygones.allocation import tables
     from bygones.allocation.calibration import calibrate_by_name
     from bygones.kinds import check_word
-    from bygones.memory import Discounted, Memory
+    from bygones.memory import Discounted
 
     if out is not None and out.suffix not in (".csv", ".json"):
         raise ValueError(f"out must end in .csv or .json, got {str(out)!r}")
@@ -155,7 +166,15 @@ def allocate(
         raise ValueError("others is for --entitlements: give a file, or leave others out")
     if entitlements is not None:
         shares = tables.read_entitlements(entitlements, agents, exempt=kind == "burden", others=others)
-    memory: Memory = Discounted(half_life=_steps(half_life), average=average)
+    if (half_life is None) == (memory is None):
+        raise ValueError("give --half-life or --memory, and not both")
+    if average and half_life is None:
+        raise ValueError("--average is for --half-life: give the memory its own parameter, as in perfect(average=True)")
+    kept: Memory
+    if half_life is not None:
+        kept, length = Discounted(half_life=_steps(half_life), average=average), half_life
+    else:
+        kept, length = _named(str(memory))
     learned, notes = None, []
     if past_needs is not None:
         if rule != "prices":
@@ -163,22 +182,23 @@ def allocate(
         weights = None if shares is None else dict(zip(agents, shares.tolist(), strict=True))
         sample = tables.read_past_needs(past_needs, request)
         notes = _without_a_column(past_needs, needs, agents, {name for each in sample for name in each.agent_names})
-        learned = calibrate_by_name(sample, agents, memory, welfare, kind=kind, entitlements=weights)
+        learned = calibrate_by_name(sample, agents, kept, welfare, kind=kind, entitlements=weights)
     elif rule == "prices":
-        memory = allocation.learning(memory, welfare, shares, kind)
-    past = tables.Past(memory.init(len(agents)), None)
+        kept = allocation.learning(kept, welfare, shares, kind)
+    past = tables.Past(kept.init(len(agents)), None)
     if history is not None:
-        past = tables.read_past(history, agents, memory)
-        if past.last is not None and not past.last.is_date and not _is_number(half_life):
-            raise ValueError(f"half-life must be a number of steps, as the times in {history} are, got {half_life!r}")
+        past = tables.read_past(history, agents, kept)
+        if past.last is not None and not past.last.is_date and not _is_number(length):
+            name = "half-life" if memory is None else "the length in the memory"
+            raise ValueError(f"{name} must be a number of steps, as the times in {history} are, got {length!r}")
     decision = allocation.allocate(
         request.among(agents, kind),
-        memory,
+        kept,
         past.state,
         welfare,
         elapsed=tables.since_last(past.last, at),
         entitlements=shares,
-        time_unit=tables.unit_of(past.last) if _is_number(half_life) else "day",
+        time_unit=tables.unit_of(past.last) if _is_number(length) else "day",
         rule=rule,
         calibration=None if learned is None else learned.prices,
         learned_from="" if learned is None else f"{counted(learned.requests, 'row')} of {past_needs}",
@@ -198,11 +218,30 @@ def allocate(
     print_paths([] if out is None else [out])
 
 
-def _steps(half_life: str) -> float:
-    """A half-life in steps of the memory, which are days if times are dates."""
+def _named(text: str) -> tuple[Memory, str]:
+    """The memory of a name, whose length of time may be a duration such as 28d, and this length."""
+    from bygones._registry import as_text
+    from bygones.memory import memories, parse_memory
+    from bygones.memory.contract import IN_TIME
+
+    entry = memories.read(text)
+    word = IN_TIME.get(entry.name, "")
+    length = entry.parameters.get(word, 0)
+    if isinstance(length, str):
+        steps = _steps(length, word)
+        number = int(steps) if steps.is_integer() else steps
+        return parse_memory(as_text(entry.name, {**entry.parameters, word: number})), length
+    if not isinstance(entry.parameters.get("memory"), str):
+        return parse_memory(text), "0"
+    inside, length = _named(str(entry.parameters["memory"]))
+    return parse_memory(entry.build(memory=inside)), length
+
+
+def _steps(length: str, name: str = "half_life") -> float:
+    """A half-life, or another length of time, in steps of the memory, which are days if times are dates."""
     from bygones.ledger.model.times import UNITS, duration
 
-    return float(half_life) if _is_number(half_life) else duration(half_life) / UNITS["d"]
+    return float(length) if _is_number(length) else duration(length, name) / UNITS["d"]
 
 
 def _is_number(text: str) -> bool:

@@ -38,7 +38,7 @@ def memory_chart(ranked: Sequence[Remembering], who: str) -> Chart:
     """The value of each memory in each scenario, in percent: a heat map."""
     worlds = sorted({world for worth in ranked for world in worth.shares})
     by_name = {worth.memory: worth for worth in ranked}
-    memories = [memory for memory in MEMORIES if memory in by_name]
+    memories = [memory for memory in dict.fromkeys([*MEMORIES, *by_name]) if memory in by_name]
     shares = [[by_name[memory].shares.get(world) for memory in memories] for world in worlds]
     means = ", ".join(f"{worth.memory} {worth.mean:.0%}" for worth in ranked)
     return Chart(

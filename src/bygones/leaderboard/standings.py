@@ -224,7 +224,7 @@ def remembering(every: Iterable[Cell], rules: bool) -> list[Remembering]:
                 if memory in scores and max(scores.values()) > 0
             },
         )
-        for memory in MEMORIES
+        for memory in dict.fromkeys([*MEMORIES, *(name for scores in best.values() for name in scores)])
     ]
     return sorted((memory for memory in ranked if memory.shares), key=lambda memory: -memory.mean)
 

@@ -10,9 +10,10 @@ import numpy as np
 
 from bygones._arrays import Array, Number, check_between, namespace
 from bygones.memory.around import Around
-from bygones.memory.contract import AnyState, Memory, Response, with_parts
+from bygones.memory.contract import AnyState, Memory, Response, memories, with_parts
 
 
+@memories.add
 @dataclass(frozen=True)
 class Capped(Around[AnyState]):
     r"""Any memory that keeps agents apart, with a ceiling: utility that would lift $Z_i$ above $c$ = `cap` is lost.
@@ -79,6 +80,7 @@ class RelativeState(NamedTuple):
     floor: Array
 
 
+@memories.add
 @dataclass(frozen=True)
 class Relative(Around[RelativeState]):
     r"""Any memory counted from its lowest agent, as round-robin counters are.

@@ -22,7 +22,7 @@ import copy
 import math
 from abc import abstractmethod
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from typing_extensions import TypeVar
@@ -206,6 +206,8 @@ memories: Registry[Memory] = Registry(
 def parse_memory(memory: AnyMemory) -> Memory:
     """The memory of a name, in steps, as in `parse_memory("discounted(half_life=50)")`. A `Memory` is itself.
 
+    A memory around another has the other as its first parameter: `capped(discounted(half_life=50), cap=40)`.
+
     Raises:
         ValueError: no memory has this name, or it does not take these parameters.
     """
@@ -213,11 +215,13 @@ def parse_memory(memory: AnyMemory) -> Memory:
         return memory
     if not isinstance(memory, str):
         raise ValueError(f"memory must be a name such as 'discounted(half_life=50)', or a Memory, got {memory!r}")
-    entry = memories.read(memory)
+    entry, inside = memories.read(memory), {}
     for parameter, value in entry.parameters.items():
-        if isinstance(value, str):
+        if parameter == "memory":
+            inside = {parameter: parse_memory(cast(AnyMemory, value))}
+        elif isinstance(value, str):
             raise ValueError(f"{parameter} must be a number of steps, got {value!r} in the memory {memory}")
-    built = entry.build()
+    built = entry.build(**inside)
     if not isinstance(built, Memory):
         raise ValueError(f"memory {memory} must be a Memory, got {built!r}")
     return built

@@ -24,6 +24,7 @@ from bygones.memory.contract import Memory, Response, memories
 from bygones.memory.exact_sums import MemoryState, add, fade_and_add, per_agent
 
 
+@memories.add
 @dataclass(frozen=True)
 class Linear(Memory[MemoryState]):
     r"""A linear memory $Z^t = A\,Z^{t-1} + u^t$ (Theorem 5), read out as $R\,Z^t$.

@@ -15,10 +15,11 @@ import numpy as np
 
 from bygones import decay
 from bygones._arrays import Array, Condition, Number, as_array, check_count, namespace, select
-from bygones.memory.contract import Memory, Response, with_parts
+from bygones.memory.contract import Memory, Response, memories, with_parts
 from bygones.memory.exact_sums import MemoryState, fade_and_add, per_agent
 
 
+@memories.add
 @dataclass(frozen=True, init=False)
 class PerAgent(Memory[MemoryState]):
     r"""Discounted recall with a decay per agent: $Z_i^t = \gamma_i\,Z_i^{t-1} + u_i^t$.

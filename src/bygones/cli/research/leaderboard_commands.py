@@ -26,7 +26,12 @@ def leaderboard(
         tuple[str, ...],
         optional('Only these scenarios, such as donut or, with its own T, "queues(n_servers=2, horizon=50)".', "NAME…"),
     ] = (),
-    memory: Annotated[tuple[str, ...], optional(f"Only these memories, out of {', '.join(MEMORIES)}.", "NAME…")] = (),
+    memory: Annotated[
+        tuple[str, ...],
+        optional(
+            f"Only these memories: {', '.join(MEMORIES)}, or another by its name, such as 'reset(every=20)'.", "NAME…"
+        ),
+    ] = (),
     player: Annotated[
         tuple[str, ...],
         optional(
