@@ -143,8 +143,8 @@ class TestDecision:
     def test_prices_and_shares_are_columns(self, decide):
         decision = decide(bygones.ChooseK([5, 5, 5], k=1), entitlements=[1, 1, 2], rule="prices")
         head, first, *_ = rows(decision._repr_html_())
-        assert head == ["agent", "share", "recent", "recent per share", "price", "need × price", "with this per share"]
-        assert float(first[4]) == pytest.approx(decision.prices.max(), rel=0.01)
+        assert head == ["agent", "price", "need × price", "share", "recent", "recent per share", "with this per share"]
+        assert float(first[1]) == pytest.approx(decision.prices.max(), rel=0.01)
 
     def test_whoever_is_exempt_from_a_burden_does_not_come_into_question(self, decide):
         html = decide(bygones.ChooseK([5, 5, 5], k=1, kind="burden"), entitlements=[1, 0, 1])._repr_html_()

@@ -682,4 +682,4 @@ class TestWords:
         assert mine < theirs
         assert decision.reasons()[0] == "Ana takes the job: lowest load × price of the three available."
         assert decision.why_not("Ben") == f"Ben's load × price is {theirs:.1f}, and Ana's is {mine:.1f}."
-        assert "Cem has the lowest recent workload (1)." in decision.reasons()
+        assert "Cem has the lowest recent workload (1), but a higher load × price (87.1)." in decision.reasons()

@@ -126,7 +126,7 @@ class TestTheDecision:
         memory = PerfectRecall()
         decision = allocate(ChooseK({"Ana": 1, "Ben": 50}), memory, after(memory, [6.0, 8.0]), "nash", rule="prices")
         assert decision.reasons()[0] == "Ben gets the place: highest need × price of the two who asked."
-        assert "Ana has the lowest recent total (6)." in decision.reasons()
+        assert "Ana has the lowest recent total (6), but a lower need × price (1.0)." in decision.reasons()
 
     @pytest.mark.parametrize(
         ("change", "message"),

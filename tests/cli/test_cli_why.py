@@ -109,3 +109,18 @@ def test_a_decision_that_is_recorded_is_not_refused_for_a_name(run, ward, capsys
         run("ledger", "decide", ward, "shift.csv", "--at", "2026-01-03", "--yes", "--why-not", "Zoe")
     assert stop.value.code == 3
     assert "recorded, but the answer could not be written: why_not must name an agent" in capsys.readouterr().err
+
+
+def test_the_recent_work_of_a_newcomer_is_explained(run, ward, tmp_path):
+    run("ledger", "join", ward, "Dana", "--at", "2026-01-02T12:00")
+    (tmp_path / "shift.csv").write_text("agent,need\nAna,8\nDana,8\nCem,8\n")
+    printed = " ".join(run("ledger", "decide", ward, "shift.csv", "--at", "2026-01-03", "--yes").split())
+    assert "Dana has had no shift yet: the recent work is what newcomers start with, or an offset." in printed
+
+
+def test_under_prices_no_one_is_next_for_a_low_total_alone(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("ledger", "new", "p.db", "--rule", "prices", "--half-life", "inf", "--began", "2026-01-01")
+    run("ledger", "join", "p.db", "Ana", "Ben", "--at", "2026-01-01")
+    run("ledger", "record", "p.db", "Ana", "8", "--at", "2026-01-02")
+    assert run("ledger", "standing", "p.db", "--at", "2026-01-03").startswith("Ben has the lowest recent total: 0.\n")

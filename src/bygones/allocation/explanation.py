@@ -101,7 +101,7 @@ class Explanation:
     def notes(self) -> list[str]:
         """Further sentences: agents who are not in the table, the memory, a tie, how sure it is."""
         memory = self.about.memory or memory_in_words(self.decision)
-        return [*self._left_out, memory, *self._prices, *self._tie, *self._doubt, *self.about.more]
+        return [*self._left_out, memory, *self._prices, *self._tie, *self._doubt, *self._without_load, *self.about.more]
 
     def _columns(self) -> list[tuple[Column, Sequence[Cell]]]:
         """The columns of the table, each with a cell for every agent of the problem."""
@@ -116,6 +116,14 @@ class Explanation:
             cells = [value if is_shown else None for value, is_shown in zip(values.tolist(), are_shown, strict=True)]
             columns.append((Column(name, 2, exact=exact), cells))
 
+        def add_score() -> None:
+            if is_place and not compared.has_equal_needs and (compared.score is None or decision.prices is not None):
+                add("load" if is_burden else "need", compared.worth, exact=True)
+            if decision.prices is not None:
+                add("price", decision.prices)
+            if compared.score is not None:
+                add(*compared.score, exact=decision.prices is None)
+
         if not is_place:
             gets = [decision.gets.get(name, "").removeprefix("the ") for name in decision.agent_names]
             columns.append((Column(words(decision.problem.kind).gets, folds=True), gets))
@@ -127,18 +135,16 @@ class Explanation:
             if compared.score is None and np.ptp(rates[compared.candidates]) > 0:
                 add("rate", rates, exact=True)
             add_some("cap", caps, np.isfinite(caps), exact=True)
+        if decision.prices is not None:  # which decide, so they come before the recent totals
+            add_score()
         per = ""
         if compared.has_shares:
             add("share", decision.entitlements, exact=True)
             add(thing.with_unit("recent"), compared.received, "total", gives_way=3)
             per = " per share"
         add(f"{thing.with_unit('recent')}{per}", compared.recent, "total")
-        if is_place and not compared.has_equal_needs and (compared.score is None or decision.prices is not None):
-            add("load" if is_burden else "need", compared.worth, exact=True)
-        if decision.prices is not None:
-            add("price", decision.prices)
-        if compared.score is not None:
-            add(*compared.score, exact=decision.prices is None)
+        if decision.prices is None:
+            add_score()
         add(f"{'with this' if is_place else 'after'}{per}", compared.with_this, "total")
         if self.about.last:
             columns.append((Column(f"last {thing.name or 'time'}", gives_way=1), self.about.last))
@@ -211,10 +217,35 @@ class Explanation:
         if decision.prices is None:
             return []
         lowest = self._lowest(compared.candidates)
-        notes = [f"{self._has_least(lowest)}."] if lowest and not compared.is_served[lowest].any() else []
+        notes = []
+        if lowest and not compared.is_served[lowest].any():
+            notes = [f"{self._has_least(lowest)}{self._but_a_worse_score(lowest)}."]
         unit, until = ("unit of work", "work more") if decision.problem.is_burden else ("unit", "get little")
         notes += [f"A price is how much a {unit} counts for someone. It rises while they {until}."]
         return [*notes, *([f"Prices were learned from {decision.learned_from}."] if decision.learned_from else [])]
+
+    def _but_a_worse_score(self, agents: Sequence[int]) -> str:
+        """Why agents with the least are not served, where they are compared by need × price."""
+        if self.compared.score is None:
+            return ""
+        name, score = self.compared.score
+        own, served = score[list(agents)], score[self.decision.served]
+        is_burden = self.decision.problem.is_burden
+        if not (own.min() > served.max() if is_burden else own.max() < served.min()):
+            return ""
+        number = f" ({self.compared.score_of(agents[0])})" if len(agents) == 1 else ""
+        return f", but a {'higher' if is_burden else 'lower'} {name}{number}"
+
+    @property
+    def _without_load(self) -> list[str]:
+        """That some work costs nothing, which is more often a mistake in the table."""
+        compared, names = self.compared, self.decision.agent_names
+        if not self.decision.problem.is_burden or compared.worth is None:
+            return []
+        idle = [names[agent] for agent in self.decision.served.tolist() if compared.worth[agent] == 0]
+        if not idle:
+            return []
+        return [f"The load of {listed(idle, NAMED)} is 0. Leave the cell empty for someone who is not available."]
 
     @property
     def was_drawn(self) -> bool:

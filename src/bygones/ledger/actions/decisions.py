@@ -22,13 +22,14 @@ from bygones.allocation.explanation import Circumstances, Explanation
 from bygones.allocation.problem_contract import NAMED, Given, Problem
 from bygones.allocation.why_not import why_not
 from bygones.document.document import Answer, Document
+from bygones.kinds import words
 from bygones.ledger.actions import learned_prices, records
 from bygones.ledger.model.draws import Draw
 from bygones.ledger.model.events import DECISIONS, RECEIVED, Entry, Event
 from bygones.ledger.model.fold import NEVER
 from bygones.ledger.model.participation import ON_HOLD, PRESENT
 from bygones.ledger.model.rules import RuleBook, Rules
-from bygones.ledger.model.standing import Standing
+from bygones.ledger.model.standing import LEVEL, Standing
 from bygones.ledger.model.times import UNITS, When, as_datetime, day_in_words, format_instant, iso, short_day
 from bygones.ledger.storage import draw_table, rows, schema, timeline
 from bygones.ledger.storage.revisions import in_effect
@@ -110,7 +111,13 @@ class Proposal(Answer):
         means = [f"{name} {amount(self.usual[name])}" for name in self.request.agent_names if name in self.usual][
             :NAMED
         ]
-        usual = [f"Requests count as multiples of the average request: {listed(means)}."] if means else []
+        more = [f"Requests count as multiples of the average request: {listed(means)}."] if means else []
+        totals = zip(stood.names, stood.last.tolist(), stood.remembered.tolist(), strict=True)
+        new = [name for name, at, total in totals if name in names and at == NEVER and total > LEVEL]
+        if new:
+            own, word = f"{listed(new, NAMED)} {'has' if len(new) == 1 else 'have'}", words(stood.rules.kind).recent
+            entry = stood.rules.handed_out.entry(stood.rules.kind)
+            more.append(f"{own} had no {entry} yet: the {word} is what newcomers start with, or an offset.")
         last = [
             "never" if (at := int(stood.last[member])) == NEVER else short_day(at, stood.zone, stood.at)
             for member in self.members
@@ -123,7 +130,7 @@ class Proposal(Answer):
             if state == ON_HOLD
         ]
         memory = stood.rules.memory_sentence
-        return Explanation(self.allocation, Circumstances(asking, last, when, memory, usual, True, on_hold))
+        return Explanation(self.allocation, Circumstances(asking, last, when, memory, more, True, on_hold))
 
     def document(self) -> Document:
         """The decision and its reasons, as people read them."""

@@ -125,9 +125,10 @@ class Standing(Answer):
         rules, least = self.rules, words(self.rules.kind).least
         totals = self.recent_per_share if self.is_unequal else self.remembered
         shown = [*self.remembered.tolist(), *(totals.tolist() if self.is_unequal else [])]
-        total = rules.handed_out.with_unit(rounded(float(totals[following[0]]), decimals_of(shown)))
+        lowest = float(totals[following[0]])
+        total = rules.handed_out.with_unit(rounded(lowest, decimals_of(shown)) if lowest else "0")
         lead = f"{listed(names, 3)} {'is next' if len(names) == 1 else 'are tied for the next turn'}, with"
-        if rules.welfare == "utilitarian":  # which decides by the needs alone
+        if rules.welfare == "utilitarian" or rules.rule == "prices":  # the needs decide as well, or alone
             lead = f"{listed(names, 3)} {'has' if len(names) == 1 else 'have'}"
         return f"{lead} the {least}{' per share' if self.is_unequal else ''}: {total}."
 
