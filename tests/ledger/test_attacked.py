@@ -200,6 +200,14 @@ def test_one_date_that_nobody_can_take_does_not_keep_the_others_from_being_decid
         assert ward.verify().problems == ()
 
 
+def test_one_of_two_places_that_is_filled_again_is_told_alike_on_a_retry(team):
+    team.plans.publish([DateNeeds(ahead(3), False, ChooseK(dict.fromkeys(NAMES, 10.0), 2))])
+    team.hold(team.plans.turns()[0].agent)
+    first = team.plans.redecide(accept=True, key="again")
+    assert first[0].after[-1].what == "a place (need 10)"
+    assert team.plans.redecide(accept=True, key="again") == first
+
+
 def test_an_agent_may_be_called_like_a_link(team):
     team.join("swapped", at="2026-01-01")
     team.join('redecides":4', at="2026-01-01")

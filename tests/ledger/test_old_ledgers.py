@@ -9,6 +9,7 @@ import pytest
 from bygones.allocation import ChooseK
 from bygones.cli import program
 from bygones.ledger import Ledger
+from bygones.ledger.storage import rows
 from support.frozen_ledgers import VERSION_2, thawed
 
 HEAD = "82cf624a3bed6739a4cdc0ec562c43d2653facfe6e090c039a4165b629de9ca0"
@@ -138,3 +139,16 @@ def test_it_decides_one_step_at_a_time_until_it_is_told_otherwise(old):
         told = ledger.decide(request, at="2026-01-20").reasons()
         assert "Prices were learned from the 3 decisions before." in told
         assert ledger.verify(HEAD).ok
+
+
+def test_a_date_of_version_2_that_is_planned_again_has_the_draw_of_its_day(tmp_path, monkeypatch):
+    with Ledger.open(thawed("ledger_version_2_swapped", tmp_path / "old.db")) as ledger:
+        now = max(event.recorded for event, _ in ledger.events()) + 1
+        monkeypatch.setattr(rows, "clock", lambda _: now)
+        ledger.hold(ledger.plans.turns()[0].agent)
+        ledger.plans.redecide(accept=True)
+        (plan,) = [event for event, _ in ledger.events() if "day" in (event.details or {}).get("draw", {})]
+        account = ledger.account(plan.seq).decision
+        assert account.first.seq == plan.seq
+        assert "days" in account.committing.details["draw"]
+        assert ledger.verify().problems == ()

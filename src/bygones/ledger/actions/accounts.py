@@ -30,7 +30,8 @@ class DecisionAccount(NamedTuple):
     Attributes:
         decision: the decision.
         told: its assignments and reasons.
-        first: the decision in whose place it was made, and whose draw it has; the decision itself if there is none.
+        first: the decision in whose place it was made, and whose draw it has; the decision itself if there is none, or
+            if it has the draw of a day.
         committing: the event that had committed to the draw, None where none had.
         again: the decision that was made in its place and counts instead, None where there is none.
         gets_again: the assignments of that one, in words.
@@ -190,7 +191,8 @@ def committing(connection: sa.Connection, decision: Event) -> Event | None:
 
 
 def _decision(connection: sa.Connection, decision: Event) -> DecisionAccount:
-    origin = (decision.details or {}).get("redecides")
+    details = decision.details or {}
+    origin = None if "day" in details.get("draw", {}) else details.get("redecides")
     first = decision if origin is None else rows.load_event(connection, origin)
     again = made_again(connection, decision)
     gets_again = {} if again is None else told(connection, again).gets

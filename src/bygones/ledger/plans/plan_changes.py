@@ -31,7 +31,6 @@ from bygones.ledger.plans.planned_dates import (
     turn_details,
     turns_in_words,
     turns_of,
-    turns_of_decision,
     without_later_joiners,
 )
 from bygones.ledger.storage import derived, draw_table, keys, revisions, rows, schema, timeline
@@ -208,7 +207,7 @@ def replan(
             "redecides": plan.seq,
         }
         record_date(tx, plan.time, about, [*staying, *decision.given], check_text("note", note))
-        after = (*(turn.turn for turn in kept if stay), *turns_of_decision(decision))
+        after = (*(turn.turn for turn in kept if stay), *turns_of(decision.given, request, tx.book.at(plan.time)))
         changes.append(Replanned(plan.time, all_day, before, after, _reasons(had)))
     if stuck and len(stuck) < len(changes):
         tx.together(stuck=stuck)

@@ -81,32 +81,38 @@ def _check_draw(connection: sa.Connection, event: Event, checked: Checked) -> No
     """A decision must have the draw that follows from the events before it, its request and its day."""
     details = event.details or {}
     drawn = details.get("draw", {})
+    problems = []
+    if event.kind == "decision" and "redecides" in details:
+        problems.append(_other_draw(event, rows.load_event(connection, details["redecides"])))
+    elif "day" in drawn:
+        name = day(event.time, rows.load_changes(connection, event.seq - 1).zone)
+        if drawn["day"] != name:
+            problems.append(f"decision {event.seq} has the draw of {drawn['day']}, not of {name}")
+    elif event.kind == "decision" and "number" in drawn:
+        zone = rows.load_changes(connection, event.seq - 1).zone
+        expected = draw_table.next_number(connection, details.get("request", {}), event.time, zone, event.seq - 1)
+        if drawn["number"] != expected:
+            problems.append(f"decision {event.seq} has draw {drawn['number']}, but it was the turn of {expected}")
+        drawn = {}  # which nobody else has, since it is new or was free
     if not {"number", "day"}.isdisjoint(drawn):
         counted = revisions.other_version(connection, event.seq, event.seq - 1)
         if counted is not None:
-            checked.problems.append(f"decision {event.seq} takes the place of decision {counted}, which was not void")
-    if event.kind == "decision" and "redecides" in details:
-        first = rows.load_event(connection, details["redecides"])
-        about = first.details or {}
-        theirs = about.get("draw", {})
-        if "number" not in {**theirs, **drawn}:
-            return  # version 2 did not record the draw
-        if (first.kind, first.time, about.get("request")) != (event.kind, event.time, details.get("request")):
-            checked.problems.append(f"decision {event.seq} is not decision {first.seq} made again, but another one")
-        elif (drawn.get("number"), drawn.get("seed")) != (theirs.get("number"), theirs.get("seed")):
-            checked.problems.append(
-                f"decision {event.seq} has another draw than decision {first.seq}, which it replaces"
-            )
-        return
-    zone = rows.load_changes(connection, event.seq - 1).zone
-    if "day" in drawn and drawn["day"] != day(event.time, zone):
-        checked.problems.append(f"decision {event.seq} has the draw of {drawn['day']}, not of {day(event.time, zone)}")
-    elif event.kind == "decision" and "number" in drawn:
-        expected = draw_table.next_number(connection, details.get("request", {}), event.time, zone, event.seq - 1)
-        if drawn["number"] != expected:
-            checked.problems.append(
-                f"decision {event.seq} has draw {drawn['number']}, but it was the turn of {expected}"
-            )
+            problems.append(f"decision {event.seq} takes the place of decision {counted}, which was not void")
+    checked.problems += filter(None, problems)
+
+
+def _other_draw(event: Event, first: Event) -> str:
+    """The problem with a decision that does not have the draw of the one in whose place it was made; empty if none."""
+    mine, theirs = event.details or {}, first.details or {}
+    draws = mine.get("draw", {}), theirs.get("draw", {})
+    if all("number" not in drawn for drawn in draws):
+        return ""  # version 2 did not record the draw
+    if (first.kind, first.time, theirs.get("request")) != (event.kind, event.time, mine.get("request")):
+        return f"decision {event.seq} is not decision {first.seq} made again, but another one"
+    numbers, seeds = ([drawn.get(name) for drawn in draws] for name in ("number", "seed"))
+    if len(set(numbers)) > 1 or len(set(seeds)) > 1:
+        return f"decision {event.seq} has another draw than decision {first.seq}, which it replaces"
+    return ""
 
 
 def _decide_again(
