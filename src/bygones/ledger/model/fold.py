@@ -295,7 +295,7 @@ def _advance(memory: Memory[Any], state: AnyState, who: np.ndarray, amounts: np.
 def remembered(snapshot: Snapshot, book: RuleBook, at: int) -> np.ndarray:
     """The remembered utility $Z$ of each agent at an instant after its latest event, if nothing happens until then.
 
-    Of an agent who joins later it is what they have so far, nothing.
+    An agent who joins later has nothing yet.
     """
     clocks, n = book.clocks(snapshot.remembering, snapshot.names, snapshot.participation), len(snapshot)
     elapsed = clocks.steps(np.arange(n), snapshot.as_of, np.full(n, at))
