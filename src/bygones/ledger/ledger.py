@@ -34,7 +34,7 @@ from bygones.ledger.model.rules import Rules
 from bygones.ledger.model.times import When
 from bygones.ledger.plans.plans import Plans
 from bygones.ledger.reading import Readable
-from bygones.ledger.storage import dialects, keys, schema
+from bygones.ledger.storage import dialects, keys, rows, schema
 from bygones.ledger.storage.store import TIMEOUT, Store
 from bygones.ledger.storage.transaction import Recorder, Transaction, begin
 
@@ -264,7 +264,8 @@ class Ledger(Readable):
         """The decision if it were made now; nothing is recorded. The same ledger and request give the same proposal."""
         with self._store.reading() as connection:
             head = connection.execute(sa.select(schema.ledger)).one()
-            return decisions.propose(connection, head, request, at)
+            book, now = rows.load_book(head.rules), rows.clock(connection)
+            return decisions.propose(connection, book, int(head.head), request, at, now)
 
     def accept(self, proposal: Proposal, note: str = "", *, key: str | None = None) -> list[Event]:
         """Records a proposal; raises `StaleProposalError` if anything has been recorded since it was made."""
@@ -283,8 +284,8 @@ class Ledger(Readable):
 
         def act(tx: Transaction) -> Proposal:
             # At the instant at which it is recorded: nothing of it waits for the next transaction.
-            proposed = decisions.propose(tx.connection, tx.head, request, at, tx.recorded)
-            decisions.accept(tx, proposed, note)
+            proposed = decisions.propose(tx.connection, tx.book, int(tx.head.head), request, at, tx.recorded)
+            decisions.enact(tx, proposed, note)
             return proposed
 
         return self._recorder.once(

@@ -194,17 +194,16 @@ class Proposal(Answer):
 
 
 def propose(
-    connection: sa.Connection, head: sa.Row[Any], request: Problem, at: When | None, now: int | None = None
+    connection: sa.Connection, book: RuleBook, head: int, request: Problem, at: When | None, now: int
 ) -> Proposal:
-    """The best allocation from the standing at an instant, by default now, by the clock or as the caller knows it.
+    """The best allocation from the standing at an instant, by default now.
 
     It cannot be ahead of the clock, and not before anything that has been received or decided by now.
     """
-    book = rows.load_book(head.rules)
-    time = _time(connection, book, at, rows.clock(connection) if now is None else now)
+    time = _time(connection, book, at, now)
     stood = timeline.standing(connection, book, time)
     draw = draw_table.next_draw(connection, request.to_dict(), time, book.zone)
-    return proposal(connection, stood, request, int(head.head), draw)
+    return proposal(connection, stood, request, head, draw)
 
 
 def proposal(
@@ -265,11 +264,16 @@ def proposal(
 
 
 def accept(tx: Transaction, proposal: Proposal, note: str = "") -> list[Event]:
-    """Records a decision and the utilities received through it."""
+    """Records a decision that was proposed before, unless anything has been recorded since."""
     nothing_since = proposal.head in (tx.began_with, tx.head.head)
     draw = draw_table.next_draw(tx.connection, proposal.request.to_dict(), proposal.at, tx.book.zone)
     if not nothing_since or draw.seed != proposal.draw.seed:
         raise StaleProposalError("something has been recorded since this proposal was made: decide again")
+    return enact(tx, proposal, note)
+
+
+def enact(tx: Transaction, proposal: Proposal, note: str) -> list[Event]:
+    """Records a decision with its draw, and the utilities received through it."""
     drawn = draw_table.reveal(tx.connection, proposal.draw, tx.next)
     time = tx.time(as_datetime(proposal.at), ahead=SKEW)
     return record(tx, time, proposal, {**proposal.details(), "draw": drawn}, note)

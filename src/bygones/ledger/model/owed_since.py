@@ -51,7 +51,7 @@ class _Beginnings:
         return np.where(self._present, self._since, -1)
 
     def _judge(self, time: int, remembered: np.ndarray) -> None:
-        """Notes who is owed something at an instant, by the recent totals then."""
+        """Notes which agents are owed something at an instant, by the recent totals then."""
         present = np.flatnonzero(self._present)
         missing = owed(remembered, self._entitlements(time), present)  # NaN, which is not more, if absent
         is_owed = missing > SETTLED * remembered[present].sum()

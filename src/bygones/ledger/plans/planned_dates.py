@@ -216,11 +216,8 @@ def date_in_words(at: int, all_day: bool, zone: str) -> str:
     return day(at, zone) if all_day else shown(at, zone)
 
 
-def draft(
-    connection: sa.Connection, head: sa.Row[Any], wanted: Sequence[DateNeeds], recorded: int | None = None
-) -> Plan:
-    """Decides date after date with today's knowledge; nothing is recorded. By default the clock sets the time."""
-    book, now = rows.load_book(head.rules), rows.clock(connection) if recorded is None else recorded
+def draft(connection: sa.Connection, book: RuleBook, head: int, wanted: Sequence[DateNeeds], now: int) -> Plan:
+    """Decides date after date with today's knowledge; nothing is recorded."""
     _check_dates(connection, book, now, wanted)
     before = timeline.standing(connection, book, now)
     known = timeline.known_at(connection, book, wanted[0].at)
@@ -240,7 +237,7 @@ def draft(
         request, left_out = possible(needs.request, stood)
         drawn = draw_table.draw_for_date(connection, needs.at, book.zone)
         try:
-            decision = proposal(connection, stood, request, int(head.head), drawn)
+            decision = proposal(connection, stood, request, head, drawn)
         except ValueError as error:
             raise ValueError(f"{book.format_instant(needs.at)}: {error}") from None
         left_out |= joining | dict.fromkeys(needs.unavailable, "not available")

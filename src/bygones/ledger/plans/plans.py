@@ -31,13 +31,14 @@ class Plans:
         """A plan for dates ahead, decided one after the other; nothing is recorded."""
         with self._recorder.store.reading() as connection:
             head = connection.execute(sa.select(schema.ledger)).one()
-            return planned_dates.draft(connection, head, dates)
+            book, now = rows.load_book(head.rules), rows.clock(connection)
+            return planned_dates.draft(connection, book, int(head.head), dates, now)
 
     def publish(self, dates: Sequence[DateNeeds], *, note: str = "", key: str | None = None) -> Plan:
         """Plans dates ahead and records the plan."""
 
         def act(tx: Transaction) -> Plan:
-            plan = planned_dates.draft(tx.connection, tx.head, dates, tx.recorded)
+            plan = planned_dates.draft(tx.connection, tx.book, int(tx.head.head), dates, tx.recorded)
             planned_dates.publish(tx, plan, note)
             return plan
 

@@ -18,12 +18,10 @@ from bygones.ledger.storage import dialects, schema
 
 def in_effect(head: int | None = None) -> sa.ColumnElement[bool]:
     """Whether an event counts, now or as of the event with number `head`."""
-    events, table = (
-        schema.events,
-        schema.revised.alias("lapsed"),
-    )  # or it would be the row of a query that joins what `corrects`
-    counts = ~sa.exists().where(table.c.event == events.c.seq, table.c.amount.is_(None), *_open_at(table, head))
-    return counts if head is None else sa.and_(events.c.seq <= head, counts)
+    seq = schema.events.c.seq
+    table = schema.revised.alias("lapsed")  # or it would be the row of a query that joins what `corrects`
+    counts = ~sa.exists().where(table.c.event == seq, table.c.amount.is_(None), *_open_at(table, head))
+    return counts if head is None else sa.and_(seq <= head, counts)
 
 
 def corrects(head: int | None = None) -> sa.ColumnElement[bool]:
