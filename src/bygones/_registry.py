@@ -18,6 +18,7 @@ import inspect
 import math
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -97,6 +98,7 @@ class Registry(Generic[Built]):
         given: how many arguments a part is given before its parameters.
         synonyms: other names, and the names that they stand for.
         takes_text: whether a parameter may be text, such as `28d`, and not only numbers and lists of them.
+        base: the class that custom classes inherit from. A file may name those that are imported already.
     """
 
     def __init__(
@@ -108,8 +110,9 @@ class Registry(Generic[Built]):
         given: int = 0,
         synonyms: Mapping[str, str] | None = None,
         takes_text: bool = True,
+        base: type | None = None,
     ) -> None:
-        self.what, self._takes_text = what, takes_text
+        self.what, self._takes_text, self._base = what, takes_text, base
         self._own, self._fits, self._given, self._synonyms = own, fits, given, dict(synonyms or {})
         self._parts: dict[str, Callable[..., Built] | str] = {}
         self._trusted: set[str] = set()
@@ -161,7 +164,8 @@ class Registry(Generic[Built]):
                 f"{self.what} must be one of {', '.join(self._parts)}, or your own as module:name, got {name!r}"
                 f"{_nearest(name, [*self._parts, *self._synonyms])}"
             )
-        if _reads_file.get() and name not in self._trusted | {*os.environ.get(TRUSTED, "").split(",")}:
+        trusted = self._trusted | {*os.environ.get(TRUSTED, "").split(",")}
+        if _reads_file.get() and name not in trusted and not self._is_imported(name):
             raise ValueError(
                 f"{self.what} {name} is not imported, since only a file names it: if you trust {name}, "
                 f"set the environment variable {TRUSTED}={name}"
@@ -204,6 +208,12 @@ class Registry(Generic[Built]):
         """The name under which it was added, from any spelling of it."""
         names = {_key(name): name for name in self._parts} | {_key(a): b for a, b in self._synonyms.items()}
         return names.get(_key(written))
+
+    def _is_imported(self, name: str) -> bool:
+        """Whether a custom part is a class of this kind in a module that is imported already."""
+        module, _, attribute = name.partition(":")
+        part = getattr(sys.modules.get(module), attribute, None)
+        return self._base is not None and inspect.isclass(part) and issubclass(part, self._base)
 
     def _loaded(self, name: str) -> Callable[..., Built]:
         part = self._parts[name]

@@ -98,10 +98,12 @@ def test_an_error_inside_it_is_not_a_bug_of_bygones(folder, capsys):
 
 
 @pytest.mark.soak
-def test_a_policy_is_evaluated_if_its_scenario_is_named(folder, capsys):
+def test_a_policy_is_evaluated_if_its_scenario_is_named(folder, capsys, monkeypatch):
     problem = FairProblem(catalogue.parse_scenario("own_ward:Ward(horizon=6)"))
     trained = train(Settings(total_steps=64, rollout_steps=64, hidden=(4,)), problem=problem)
     trained.policy.save(folder / "mine.safetensors")
+    monkeypatch.setattr(catalogue.scenarios, "_trusted", set())
+    monkeypatch.delitem(sys.modules, "own_ward")
     told = command_line.refused(capsys, "evaluate", "mine.safetensors")
     asked = told.partition("--scenario ")[2].strip().strip("'")
     assert asked.startswith("own_ward:Ward(horizon=6, ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,12 +26,14 @@ from bygones import (
     memory,
 )
 from bygones._arrays import Array, Number, namespace
+from bygones._registry import no_imports
 from bygones.envs import needs
 from bygones.envs.problem import FairProblem, problem_of
 from bygones.learn import Run, Settings, TrainedPolicy, evaluate, safetensors, train
-from bygones.learn.descriptions import as_run, description, read_description, rebuilt
+from bygones.learn.descriptions import as_run, description, read_description, rebuilt, saved_description
 from bygones.learn.runs import digest, params_of, train_batch
 from bygones.memory import Around, Memory, MemoryState
+from bygones.welfare import functions
 from support.sharp_networks import sharp
 
 LEARNER = Settings(total_steps=64, horizon=16, rollout_steps=32, batch_size=16, epochs=1, hidden=(4,))
@@ -209,8 +212,7 @@ def test_a_memory_of_ones_own_is_learned_saved_and_loaded(tmp_path: Path) -> Non
     result = train(LEARNER, problem=CAPPED, unroll=1)
     assert result.final["welfare_memory"] <= 3 * np.log(2.0 + 1e-5)
     result.policy.save(file)
-    with pytest.raises(ValueError, match=r"the memory .*Capped cannot be rebuilt .*: give the problem that .*problem="):
-        TrainedPolicy.load(file)
+    assert description(TrainedPolicy.load(file).problem) == description(CAPPED)
     with pytest.raises(ValueError, match=r"was trained on another problem, which differs in memory$"):
         TrainedPolicy.load(file, problem=FOREIGN["another cap"])
     loaded = TrainedPolicy.load(file, problem=small(memory=Capped(2.0)))
@@ -241,6 +243,95 @@ def test_a_policy_knows_its_problem_when_it_is_loaded(tmp_path: Path) -> None:
     loaded = TrainedPolicy.load(file)
     assert loaded.settings == run.settings
     assert description(loaded.problem) == description(OWN["multiscale"])
+
+
+STEPS = """
+from dataclasses import dataclass
+from bygones.memory import Around
+from bygones.pytrees import register
+
+@register("memory", "cap")
+@dataclass(frozen=True)
+class Shown(Around):
+    keeps = ("can_be_negative", "keeps_agents_apart")
+    cap: float
+
+    def read(self, state):
+        return self.memory.read(state).clip(None, self.cap)
+
+def least(Z, share=1.0):
+    return share * Z.min(axis=-1)
+"""
+
+
+def test_a_saved_policy_holds_the_names_of_its_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own_shown.py").write_text(STEPS, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    file, text = tmp_path / "policy.safetensors", "own_shown:Shown(discounted(gamma=0.5), cap=2.0)"
+    problem = small(memory=memory.parse_memory(f"relative({text})"), welfare="own_shown:least(share=0.5)")
+    run = Run(LEARNER, problem)
+    TrainedPolicy(run.settings, sharp(0, 6, 3, (4,)), run.custom_problem).save(file)
+    _, metadata = safetensors.load(file)
+    described = json.loads(metadata["problem"])
+    assert described["memory"]["text"] == (
+        "relative(memory=own_shown:Shown(memory=discounted(gamma=0.5, average=False), cap=2.0))"
+    )
+    assert described["welfare"]["text"] == "own_shown:least(share=0.5)"
+    assert description(TrainedPolicy.load(file).problem) == description(problem)
+
+    for registry in (memory.memories, functions):
+        monkeypatch.setattr(registry, "_trusted", set())
+    monkeypatch.delitem(sys.modules, "own_shown")
+    unknown = r"own_shown:Shown is not imported, since only a file names it: .*BYGONES_PARTS=own_shown:Shown"
+    with pytest.raises(ValueError, match=unknown):
+        TrainedPolicy.load(file)
+    assert "own_shown" not in sys.modules
+    monkeypatch.setenv("BYGONES_PARTS", "own_shown:Shown,own_shown:least")
+    assert description(TrainedPolicy.load(file).problem) == description(problem)
+    (tmp_path / "own_shown.py").unlink()
+    monkeypatch.delitem(sys.modules, "own_shown")
+    with pytest.raises(ValueError, match=r"there is no own_shown\.py in the current folder.*give the problem"):
+        TrainedPolicy.load(file)
+
+
+def test_a_class_that_is_imported_may_be_named_in_a_file_and_nothing_else_may() -> None:
+    with no_imports():
+        assert memory.parse_memory(f"{__name__}:Capped(cap=2.0)") == Capped(2.0)
+        for text in ("os:system(command=true)", f"{__name__}:Twice(low=0)", f"{__name__}:small"):
+            with pytest.raises(ValueError, match="is not imported, since only a file names it"):
+                memory.parse_memory(text)
+
+
+def test_a_part_that_has_changed_since_is_refused() -> None:
+    described = saved_description(CAPPED)
+    described["memory"]["numbers"] = [3.0]
+    with pytest.raises(ValueError, match="the memory of that name differs from the one described"):
+        rebuilt(described)
+
+
+FROZEN = (
+    '{"weight": 0.9, "observation_scale": "none", "fixed_scale": 100.0, "observe_memory": null, '
+    '"observe_denominator": false, "ends": "truncation", "shaping_discount": 1.0, "memory": {"kind": "Relative", '
+    '"numbers": {"memory": {"kind": "Discounted", "numbers": {"gamma": 1.0, "average": false}}}}, "welfare": '
+    '{"kind": "alpha_fair", "numbers": {"alpha": 1.0, "eps": 1e-06}}, "needs": {"kind": "Uniform", "numbers": '
+    '{"low": [0.25, 0.25, 0.25], "span": [0.75, 0.75, 0.75]}}, "scenario": {"kind": "allocation", "numbers": '
+    '{"horizon": 16, "n_resources": 1}}}'
+)
+"""The problem in the header of a policy, saved before parts that are not bygones' own had their text there."""
+
+
+def test_older_files_are_read_as_before(tmp_path: Path) -> None:
+    assert json.dumps(description(OWN["relative"])) == FROZEN
+    run, file = Run(LEARNER, CAPPED), tmp_path / "policy.safetensors"
+    policy = TrainedPolicy(run.settings, sharp(0, 6, 3, (4,)), run.custom_problem)
+    policy.save(file)
+    tensors, metadata = safetensors.load(file)
+    safetensors.save(file, tensors, metadata | {"problem": FROZEN})
+    assert TrainedPolicy.load(file).problem.memory == OWN["relative"].memory
+    safetensors.save(file, tensors, metadata | {"problem": json.dumps(description(CAPPED))})
+    with pytest.raises(ValueError, match=r"the memory .*Capped cannot be rebuilt .*: give the problem that .*problem="):
+        TrainedPolicy.load(file)
+    assert TrainedPolicy.load(file, problem=CAPPED).custom_problem is CAPPED
 
 
 OLD = (

@@ -20,6 +20,7 @@ scenarios: Registry[Scenario] = Registry(
     "scenario",
     "a class that inherits from bygones.envs.scenario.Scenario",
     lambda kind: inspect.isclass(kind) and issubclass(kind, Scenario),
+    base=Scenario,
 )
 """The scenarios by name, such as `queues(n_machines=8, horizon=500)`."""
 

@@ -11,7 +11,7 @@ import dataclasses
 import inspect
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, TypeAlias, cast
@@ -20,6 +20,8 @@ import numpy as np
 
 from bygones import memory, welfare
 from bygones._arrays import Json, check_one_of
+from bygones._registry import Part, as_text
+from bygones._text import listed
 from bygones.envs import catalogue, needs
 from bygones.envs.problem import PLAIN, FairProblem
 from bygones.envs.scenario import Scenario
@@ -105,6 +107,33 @@ def description(problem: FairProblem) -> Description:
     return cast(Description, json.loads(json.dumps(described, default=lambda value: np.asarray(value).tolist())))
 
 
+def saved_description(problem: FairProblem) -> Description:
+    """The description, in which parts that are not bygones' own have their text as well, where they have one."""
+    described, judge = description(problem), problem.judge
+    texts = {
+        "memory": lambda: _text(problem.memory),
+        "welfare": lambda: as_text(_name(judge.function), judge.parameters),
+        "scenario": lambda: as_text(_name(type(problem.scenario)), described["scenario"]["numbers"]),
+    }
+    for name, text in texts.items():
+        if "structure" in described[name]:
+            described[name]["text"] = text()
+    return described
+
+
+def _text(it: Memory) -> Part:
+    """A memory as `parse_memory` reads it."""
+    taken = inspect.signature(type(it)).parameters
+    names = [its.name for its in dataclasses.fields(it) if its.name in taken] if dataclasses.is_dataclass(it) else []
+    parts = {name: getattr(it, name) for name in names}
+    plain = {name: _text(part) if isinstance(part, Memory) else part for name, part in parts.items()}
+    return Part(as_text(_name(type(it)), plain))
+
+
+def _name(part: Any) -> str:
+    return memory.memories.name_of(part) or f"{part.__module__}:{getattr(part, '__qualname__', '')}"
+
+
 class ForeignPartsError(ValueError):
     """Parts of a problem are not bygones' own, and a description does not hold all of them.
 
@@ -162,28 +191,56 @@ def rebuilt(described: Description, scenario: Scenario | None = None) -> FairPro
     """
     names = [name for name in ("memory", "welfare", "needs", "scenario") if name in described]
     foreign: dict[str, Description] = {name: described[name] for name in names if "structure" in described[name]}
-    if scenario is not None:
-        foreign.pop("scenario", None)
+    made: dict[str, Any] = {} if scenario is None else {"scenario": scenario}
+    reasons = []
+    for name, part in foreign.items():
+        if name not in made and "text" in part:
+            try:
+                made[name] = _READERS[name](part["text"])
+            except ValueError as error:
+                reasons.append(str(error))
+    foreign = {name: part for name, part in foreign.items() if name not in made}
     if foreign:
         kinds = ", ".join(f"the {name} {part['kind']}" for name, part in foreign.items())
-        raise ForeignPartsError(f"{kinds} cannot be rebuilt from a description", foreign)
+        why = f" ({'; '.join(reasons)})" if reasons else ""
+        raise ForeignPartsError(f"{kinds} cannot be rebuilt from a description{why}", foreign)
+    scenario = made.get("scenario")
     if scenario is None:
         it = described["scenario"]
         own = {"needs": _rebuilt(needs, described["needs"])} if "needs" in described else {}
         # A file may name anything, and only names that people type are imported.
         check_one_of("scenario", it["kind"], catalogue.names())
         scenario = catalogue.made(it["kind"], {**it["numbers"], **own})
-    return FairProblem(
+    judge = described["welfare"]
+    problem = FairProblem(
         scenario,
-        memory=_rebuilt(memory, described["memory"]),
-        welfare=welfare.parse_welfare(described["welfare"]["kind"], **described["welfare"]["numbers"]),
+        memory=made["memory"] if "memory" in made else _rebuilt(memory, described["memory"]),
+        welfare=made["welfare"] if "welfare" in made else welfare.parse_welfare(judge["kind"], **judge["numbers"]),
         **{name: described[name] for name in PLAIN if name in described},
     )
+    others = differing(described, description(problem)) if made else []
+    changed = [name for name in others if name in made and name in described and "text" in described[name]]
+    if changed:
+        raise ValueError(f"the {listed(changed)} of that name differs from the one described")
+    return problem
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "memory": memory.parse_memory,
+    "welfare": welfare.parse_welfare,
+    "scenario": catalogue.parse_scenario,
+}
+"""The functions that read the text of a part."""
 
 
 def differing(one: Description, other: Description) -> list[str]:
     """The parts in which two descriptions differ."""
-    return [name for name in one | other if one.get(name) != other.get(name)]
+    return [name for name in one | other if _without_text(one.get(name)) != _without_text(other.get(name))]
+
+
+def _without_text(part: object) -> object:
+    """A part without its text, which older files lack."""
+    return {name: it for name, it in part.items() if name != "text"} if isinstance(part, dict) else part
 
 
 def _memory(it: Any) -> Description:

@@ -27,6 +27,7 @@ from bygones.learn.descriptions import (
     differing,
     read_description,
     rebuilt,
+    saved_description,
 )
 from bygones.learn.networks import Layer, Networks
 from bygones.learn.normalisation import Normaliser, normalised
@@ -138,7 +139,7 @@ class TrainedPolicy:
         """Writes one safetensors file; the settings, and the problem if it is a custom one, are JSON in its header."""
         metadata = {"settings": json.dumps(self.settings.distinction())}
         if self.custom_problem is not None:
-            metadata["problem"] = json.dumps(description(self.custom_problem))
+            metadata["problem"] = json.dumps(saved_description(self.custom_problem))
         statistics = {} if self.normaliser is None else self.normaliser._asdict()
         named = {f"normaliser.{name}": np.asarray(value) for name, value in statistics.items()}
         safetensors.save(path, _named(self.networks) | named, metadata)
@@ -151,8 +152,9 @@ class TrainedPolicy:
 
         Args:
             path: the file.
-            problem: the one that the policy was trained on. It is only needed where the problem has a memory, welfare
-                or needs that are not bygones' own, which a file cannot hold.
+            problem: the one that the policy was trained on. It is only needed where the problem has needs that are not
+                bygones' own, or another such part that cannot be made from its name: it is defined inside a function,
+                or its module is neither imported already nor named in `BYGONES_PARTS`.
             scenario: the scenario of that problem, where nothing else in it is not bygones' own.
 
         Raises:

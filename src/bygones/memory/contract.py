@@ -199,6 +199,7 @@ memories: Registry[Memory] = Registry(
     "memory",
     "a class of memories, or a function that returns one",
     synonyms={"perfect": "perfect_recall", "none": "instantaneous"},
+    base=Memory,
 )
 """The memories by name, such as `discounted(half_life=50)`. `memories.add` adds your own."""
 
