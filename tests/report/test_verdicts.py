@@ -83,9 +83,10 @@ def test_numbers_of_a_column_have_as_many_decimals():
 
 def test_seeds_are_dots():
     drawing = seeds_drawing([[0.0, 1.0, 0.5], [1.0]])
-    assert drawing.count("h0") == 4
-    assert "M4 5h0M96 5h0M50 5h0" in drawing
+    assert drawing.count("z") == 4
+    assert "M4 5zm46 0zm46 0z" in drawing
+    assert "M96 14z" in drawing
     assert 'aria-label="3 seeds from 0 to 1; one seed at 1"' in drawing
-    assert "M4 5h0" in seeds_drawing([[2.0]])
-    assert seeds_drawing([[0.0, 1.0, 1e-6, 1.0]]).count("M") == 2
+    assert "M4 5z" in seeds_drawing([[2.0]])
+    assert seeds_drawing([[0.0, 1.0, 1e-6, 1.0]]).count("z") == 2
     assert seeds_drawing([]) == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -226,8 +227,12 @@ def seeds_drawing(sets: Sequence[Sequence[float]]) -> Markup:
     low, high = min(values), max(values)
     width = (high - low) or 1.0
     # A path does not get darker where it crosses itself, so one dot stands for all seeds at a place.
-    places = [dict.fromkeys(f"{4 + 92 * (value - low) / width:.0f}" for value in seeds) for seeds in sets]
-    dots = ["".join(f"M{place} {5 + 9 * row}h0" for place in some) for row, some in enumerate(places)]
+    places = [sorted({round(4 + 92 * (value - low) / width) for value in seeds}) for seeds in sets]
+    # Each dot is a closed path of length 0, moved to from the dot before: a page has a hundred thousand of them.
+    steps = [[after - before for before, after in itertools.pairwise(some)] for some in places]
+    dots = [
+        f"M{some[0]} {5 + 9 * row}z" + "".join(f"m{step} 0z" for step in steps[row]) for row, some in enumerate(places)
+    ]
     description = "; ".join(map(_seeds_in_words, sets))
     height = 1 + 9 * len(sets)
     return fragment("paper/templates/seeds.svg.jinja", dots=dots, description=description, height=height)
