@@ -34,7 +34,8 @@ from bygones.allocation.decision import Decision
 from bygones.allocation.problem_contract import Problem
 from bygones.allocation.problems import Assign, ChooseK, Divide
 from bygones.allocation.settling import check_known, settle
-from bygones.memory import Memory, MemoryState
+from bygones.memory import Memory
+from bygones.memory.contract import AnyState
 
 _DAY = 86_400_000_000
 """Microseconds in a day."""
@@ -64,7 +65,7 @@ class Moment(NamedTuple):
 class Past(NamedTuple):
     """The recent totals, and the time of the last past utilities; None if there are none."""
 
-    state: MemoryState
+    state: AnyState
     last: Moment | None
 
 
