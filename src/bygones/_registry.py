@@ -98,7 +98,7 @@ class Registry(Generic[Built]):
         given: how many arguments a part is given before its parameters.
         synonyms: other names, and the names that they stand for.
         takes_text: whether a parameter may be text, such as `28d`, and not only numbers and lists of them.
-        base: the class that custom classes inherit from. A file may name those that are imported already.
+        base: the class that custom classes inherit from. A file may name an imported one.
     """
 
     def __init__(
@@ -153,6 +153,11 @@ class Registry(Generic[Built]):
     def name_of(self, part: object) -> str | None:
         """The name of a part; None if it has none."""
         return next((name for name, known in self._parts.items() if known is part or known == _place(part)), None)
+
+    def text_of(self, part: object, parameters: Mapping[str, object]) -> str:
+        """A part with these parameters as `read` reads it; a custom part is `module:name`."""
+        own = f"{getattr(part, '__module__', '')}:{getattr(part, '__qualname__', '')}"
+        return as_text(self.name_of(part) or own, parameters)
 
     def part(self, name: str) -> Callable[..., Built]:
         """The function or class of a registered name, or of `module:name`."""

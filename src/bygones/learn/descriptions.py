@@ -7,8 +7,6 @@ JAX is imported only for these, so a saved policy can be read without it.
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -20,7 +18,6 @@ import numpy as np
 
 from bygones import memory, welfare
 from bygones._arrays import Json, check_one_of
-from bygones._registry import Part, as_text
 from bygones._text import listed
 from bygones.envs import catalogue, needs
 from bygones.envs.problem import PLAIN, FairProblem
@@ -28,6 +25,7 @@ from bygones.envs.scenario import Scenario
 from bygones.envs.scenarios.allocation import Allocation
 from bygones.learn.settings import Settings
 from bygones.memory import Memory
+from bygones.memory.contract import memory_parameters, memory_text
 
 Description: TypeAlias = Json
 
@@ -108,30 +106,17 @@ def description(problem: FairProblem) -> Description:
 
 
 def saved_description(problem: FairProblem) -> Description:
-    """The description, in which parts that are not bygones' own have their text as well, where they have one."""
-    described, judge = description(problem), problem.judge
+    """The description, in which parts that are not bygones' own have their registry text as well."""
+    described, judge, scenario = description(problem), problem.judge, problem.scenario
     texts = {
-        "memory": lambda: _text(problem.memory),
-        "welfare": lambda: as_text(_name(judge.function), judge.parameters),
-        "scenario": lambda: as_text(_name(type(problem.scenario)), described["scenario"]["numbers"]),
+        "memory": memory_text(problem.memory),
+        "welfare": welfare.functions.text_of(judge.function or judge, judge.parameters),
+        "scenario": catalogue.scenarios.text_of(type(scenario), described["scenario"]["numbers"]),
     }
     for name, text in texts.items():
         if "structure" in described[name]:
-            described[name]["text"] = text()
+            described[name]["text"] = text
     return described
-
-
-def _text(it: Memory) -> Part:
-    """A memory as `parse_memory` reads it."""
-    taken = inspect.signature(type(it)).parameters
-    names = [its.name for its in dataclasses.fields(it) if its.name in taken] if dataclasses.is_dataclass(it) else []
-    parts = {name: getattr(it, name) for name in names}
-    plain = {name: _text(part) if isinstance(part, Memory) else part for name, part in parts.items()}
-    return Part(as_text(_name(type(it)), plain))
-
-
-def _name(part: Any) -> str:
-    return memory.memories.name_of(part) or f"{part.__module__}:{getattr(part, '__qualname__', '')}"
 
 
 class ForeignPartsError(ValueError):
@@ -246,10 +231,8 @@ def _without_text(part: object) -> object:
 def _memory(it: Any) -> Description:
     if not _is_own_memory(it):
         return _foreign("memory", it)
-    taken = inspect.signature(type(it)).parameters
-    names = [its.name for its in dataclasses.fields(it) if its.name in taken]
-    parts = {name: getattr(it, name) for name in names}
-    numbers = {name: _memory(part) if isinstance(part, memory.Memory) else part for name, part in parts.items()}
+    parts = memory_parameters(it).items()
+    numbers = {name: _memory(part) if isinstance(part, memory.Memory) else part for name, part in parts}
     return {"kind": type(it).__name__, "numbers": numbers}
 
 

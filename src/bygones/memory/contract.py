@@ -19,6 +19,7 @@ A memory is therefore final: to change one, put another around it (`bygones.memo
 from __future__ import annotations
 
 import copy
+import inspect
 import math
 from abc import abstractmethod
 from dataclasses import fields, is_dataclass
@@ -28,7 +29,7 @@ import numpy as np
 from typing_extensions import TypeVar
 
 from bygones._arrays import AnyArray, Array, Condition, Number, check_between, check_finite, is_traced, namespace
-from bygones._registry import Named, Registry
+from bygones._registry import Named, Part, Registry
 from bygones.document.document import Answer, Document
 
 AnyState: TypeAlias = tuple[Any, ...]
@@ -226,6 +227,19 @@ def parse_memory(memory: AnyMemory) -> Memory:
     if not isinstance(built, Memory):
         raise ValueError(f"memory {memory} must be a Memory, got {built!r}")
     return built
+
+
+def memory_parameters(memory: Memory) -> dict[str, object]:
+    """The parameters that make the memory again, by name; none of a memory that is no dataclass."""
+    taken = inspect.signature(type(memory)).parameters
+    return {name: getattr(memory, name) for name in getattr(memory, "__dataclass_fields__", ()) if name in taken}
+
+
+def memory_text(memory: Memory) -> Part:
+    """The memory as `parse_memory` reads it."""
+    parts = memory_parameters(memory)
+    plain = {name: memory_text(part) if isinstance(part, Memory) else part for name, part in parts.items()}
+    return Part(memories.text_of(type(memory), plain))
 
 
 IN_TIME = {"discounted": "half_life", "sliding_window": "length", "reset": "every"}
