@@ -5,11 +5,12 @@ from pathlib import Path
 
 from approval.recordings import Entry, entry
 from approval.stage import Stage, command
-from bygones.cli.catalogue import PROGRAM
 
 
 def ask(folder: Path) -> Iterator[Entry]:
     """The help of the program, of its groups, and of each command."""
+    from bygones.cli.catalogue import PROGRAM
+
     stage, groups = Stage(folder), {words[:-1]: None for words, _ in PROGRAM.leaves()}
     for words in sorted([*groups, *(words for words, _ in PROGRAM.leaves())]):
         yield entry(command([*words, "--help"]), stage.run([*words, "--help"]))
