@@ -12,6 +12,7 @@ import pytest
 from bygones.audit import audit, read_history
 from bygones.audit.measure.audit_charts import half_life_chart
 from bygones.cli import program
+from bygones.document import terminal
 from bygones.document.document import Bullets, Chart, Section
 from bygones.report.page import document_page, render, write
 from support.browser import DESKTOP, PHONE, complaints, opened, overflow, until
@@ -122,6 +123,9 @@ def test_the_terminal_and_the_page_have_the_same_columns(audited):
     table = html[html.index('id="standings-2-caption"') :]
     headings = re.findall(r'data-column="\d+">(.*?)</button>', table[: table.index("</thead>")])
     assert headings == ["agent", "received", "recent total", "share", "entitled", "owed", "owed since"]
+    printed = terminal.text(audited.document(), 200)
+    header = next(line for line in printed.splitlines() if line.startswith(" agent "))
+    assert re.split(r" {2,}", header.strip()) == headings
 
 
 def test_a_page_that_is_shared_names_the_file_without_its_folders(tmp_path, capsys):
