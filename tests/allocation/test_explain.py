@@ -247,6 +247,8 @@ class TestDraws:
         divided = decide(Divide(4, [1, 1, 1], whole=True), [2, 2, 2])
         assert divided.reasons()[-1] == "Ana, Ben and Cem were tied, so a random draw decided who got one more."
         assert "draw" not in decide(Divide(4, [1, 1, 1], whole=True), [2, 2, 1]).explain()
+        shares = decide(Divide(1, [1, 2], whole=True), [1, 2], entitlements=[1, 2], welfare="nash")
+        assert "draw" not in shares.explain()  # one unit more is not worth the same to both
         burden = decide(Divide(3, [1, 1, 1], whole=True, kind="burden"), [2, 2, 9])
         assert burden.reasons()[-1] == "Ana and Ben were tied, so a random draw decided who took one more."
 

@@ -229,16 +229,17 @@ class Comparison:
         if not isinstance(problem, Divide) or not problem.whole or decision.prices is not None:
             return []
         after, step = np.asarray(decision.after, dtype=float), np.asarray(decision.per_unit(problem.rates), dtype=float)
-        # Two agents are alike if one unit moved from one to the other would swap their totals.
+        weights = np.ones(len(after)) if decision.entitlements is None else decision.entitlements
+        # Two agents of one share are alike if one unit moved from one to the other would swap their totals.
         with_unit: dict[tuple[str, str], list[int]] = {}
         without: dict[tuple[str, str], list[int]] = {}
         for agent in self.candidates.tolist():
-            size = f"{step[agent]:.{DIGITS}e}"
+            size = f"{step[agent]:.{DIGITS}e} {weights[agent]:.{DIGITS}e}"
             if decision.given[agent] >= 1:
                 with_unit.setdefault((f"{after[agent]:.{DIGITS}e}", size), []).append(agent)
             if decision.given[agent] + 1 <= problem.caps[agent]:
                 without.setdefault((f"{after[agent] + step[agent]:.{DIGITS}e}", size), []).append(agent)
-        return sorted(agent for key in with_unit.keys() & without.keys() for agent in with_unit[key] + without[key])
+        return sorted({agent for key in with_unit.keys() & without.keys() for agent in with_unit[key] + without[key]})
 
 
 DIGITS = 9
