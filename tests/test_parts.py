@@ -40,6 +40,7 @@ NEEDED = {
     "bygones.report.figures.": "report",
     "bygones.report.page": "report",
     "bygones.report.paper.": "report",
+    "bygones.scenario_policies.": "learn",
 }
 """The extras that modules may need when they are imported, by the longest beginning of their name; others need none."""
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from bygones import Capped, Discounted, Multiscale, PerAgent, PerfectRecall, SlidingWindow, inequality
-from bygones.allocation import OneStep, Random, RoundRobin, Utilitarian, policies
+from bygones.allocation import OneStep, Random, RoundRobin, Utilitarian
+from bygones.allocation.policy_contract import policies
 from bygones.envs.needs import Uniform, advantaged, correlated, lognormal, replayed, uniform
 from bygones.simulation import learned_policy, policy_named, simulate, simulate_seeds
 from support.memories import LastSteps

@@ -131,7 +131,7 @@ class TestTheDecision:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"rule": "price"}, "rule must be one of one-step, prices, got 'price'"),
+            ({"rule": "price"}, "policy must be one of prices, .*, got 'price'; did you mean prices"),
             ({"welfare": lambda Z: Z.min(axis=-1), "rule": "prices"}, "rule 'prices' needs a welfare of known form"),
             ({"calibration": learning(PerfectRecall(), "nash").init(2)}, "calibration is for rule 'prices'"),
         ],

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bygones import ChooseK, Discounted, allocate
-from bygones.allocation import Assign, RankingPolicy, policies
+from bygones.allocation import Assign, RankingPolicy
+from bygones.allocation.policy_contract import policies
 from bygones.ledger import Ledger, Rules
 from support import command_line
 

@@ -22,7 +22,8 @@ from gymnasium.utils.env_checker import check_env
 
 import bygones
 from bygones import Discounted, Memory, PerfectRecall, welfare
-from bygones.allocation import Assign, ChooseK, allocate, decide, policies
+from bygones.allocation import Assign, ChooseK, allocate, decide
+from bygones.allocation.policy_contract import policies
 from bygones.audit import audit, read_history
 from bygones.audit.read import formats
 from bygones.cli import program

@@ -63,7 +63,7 @@ class TestTheRule:
                 ledger.change_rules(welfare="of_the_luckiest")
         finally:
             welfare.functions.remove("of_the_luckiest")
-        with pytest.raises(ValueError, match="rule must be one of one-step, prices, got 'price'"):
+        with pytest.raises(ValueError, match=r"policy must be one of prices, .*, got 'price'"):
             Rules(rule="price")
 
 

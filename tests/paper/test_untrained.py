@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bygones import inequality
-from bygones.allocation import policies
+from bygones.allocation.policy_contract import policies
 from bygones.learn.settings import Settings
 from bygones.paper import untrained
 from bygones.paper.grid import GAMMAS, HORIZONS, WELFARES

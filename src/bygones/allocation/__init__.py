@@ -20,7 +20,7 @@ from bygones.allocation.policies import (
     RoundRobin,
     Utilitarian,
 )
-from bygones.allocation.policy_contract import AllocationPolicy, RankingPolicy, Setting, policies
+from bygones.allocation.policy_contract import AllocationPolicy, RankingPolicy, Setting
 from bygones.allocation.pricing import learning, prices
 from bygones.allocation.problem_contract import Problem
 from bygones.allocation.problems import Assign, ChooseK, Divide
@@ -47,7 +47,6 @@ __all__ = [
     "calibrate",
     "learning",
     "normalised",
-    "policies",
     "prices",
     "usual_reports",
 ]
