@@ -94,7 +94,7 @@ def test_an_environment_without_end_is_refused():
 
 def test_the_example_in_the_docs_prints_what_they_show():
     page = (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8").partition("### Compare another environment")[2]
-    code, console = re.findall(r"^```(?:python|console)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[:2]
+    code, console = re.findall(r"^```(?:python|text)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[:2]
     theirs = {}
     exec(code, theirs)
     answer = compared(theirs["make"], Settings(gamma=0.99, welfare="nash", horizon=100))
