@@ -12,7 +12,8 @@ from bygones.cli import program, usage
 from support.command_line import refused
 
 WRONG = [
-    ("allocate", "NEEDS and --half-life are missing; see bygones allocate --help"),
+    ("allocate", "NEEDS is missing; see bygones allocate --help"),
+    ("ledger redecide", "LEDGER and --from are missing; see bygones ledger redecide --help"),
     ("ledger record", "LEDGER, AGENT and AMOUNT are missing; see bygones ledger record --help"),
     ("ledger record team.db ana", "AMOUNT is missing; see bygones ledger record --help"),
     ("ledger record team.db ana x", "AMOUNT: expected a number, got 'x'; see bygones ledger record --help"),
@@ -40,8 +41,8 @@ WRONG = [
     ("simulate --gamma 0.5 x", "--gamma must be numbers, got '0.5', 'x'; see bygones simulate --help"),
     ("decay --nope 3", "'--nope' and '3' are not recognized; see bygones decay --help"),
     (
-        "allocate needs.csv --nope",
-        "--half-life is missing, and '--nope' is not recognized; see bygones allocate --help",
+        "ledger redecide team.db --xyz",
+        "--from is missing, and '--xyz' is not recognized; see bygones ledger redecide --help",
     ),
     (
         "what-if asked.csv --rule prices one-step",
@@ -89,8 +90,8 @@ def test_a_flag_that_is_not_known_is_answered_with_the_nearest(capsys):
     assert "did you mean --time-zone? See bygones ledger new" in refused(
         capsys, "ledger", "new", "x.db", "--timezone=UTC"
     )
-    assert "is missing, and '--half-lif' and '7' are not recognized: did you mean --half-life?" in refused(
-        capsys, "allocate", "needs.csv", "--half-lif", "7"
+    assert "is missing, and '--frm' and '7' are not recognized: did you mean --from?" in refused(
+        capsys, "ledger", "redecide", "team.db", "--frm", "7"
     )
     assert "did you mean --learning-rate? See bygones train" in refused(capsys, "train", "--learning-rat", "3")
 
