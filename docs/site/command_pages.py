@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 
 from bygones.cli import program
-from bygones.cli.catalogue import PROGRAM, Group
+from bygones.cli.commands import PROGRAM, Group
 from bygones.cli.console import RECORDED
 
 WIDTH = 100

@@ -75,12 +75,6 @@ def test_every_scene_is_recorded_and_every_recording_has_a_scene():
     assert kept == set(scenes.scenes())
 
 
-def test_the_scenes_import_nothing_of_bygones_before_they_are_played():
-    """`set_up` has to come first."""
-    code = "import sys, approval.scenes; assert not any(name.split('.')[0] == 'bygones' for name in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": str(REPOSITORY / "tests")})
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="the recorder needs POSIX")
 def test_on_the_stage_a_draw_is_the_same_every_time_and_rehearsals_leave_no_trace():
     command = [sys.executable, "-c", PLAY]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bygones.allocation import ChooseK
-from bygones.cli.catalogue import PROGRAM
+from bygones.cli.commands import PROGRAM
 from bygones.cli.console import RECORDED
 from bygones.cli.program import REFUSED, main
 from bygones.ledger import Entry, Ledger

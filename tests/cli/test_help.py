@@ -10,7 +10,7 @@ from typing import get_type_hints
 import pytest
 
 from bygones.cli import program
-from bygones.cli.catalogue import PROGRAM
+from bygones.cli.commands import PROGRAM
 
 pytest.importorskip("jax")
 

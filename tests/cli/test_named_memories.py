@@ -7,7 +7,7 @@ import pytest
 
 from bygones import Capped, Discounted, PerfectRecall, Relative, SlidingWindow
 from bygones._registry import as_text
-from bygones.cli.catalogue import PROGRAM
+from bygones.cli.commands import PROGRAM
 from bygones.memory import memories, parse_memory
 from support import command_line
 

@@ -10,7 +10,7 @@ import bygones
 from bygones import decay
 from bygones.cli import program
 from bygones.paper import examples
-from bygones.paper.tables import TABLE_1_GAMMAS
+from bygones.paper.paper_tables import TABLE_1_GAMMAS
 
 
 def run(capsys, *arguments):

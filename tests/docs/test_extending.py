@@ -181,7 +181,7 @@ def test_contributed_recipes_touch_the_files_that_they_name(tmp_path):
     )
     create("cli/inequality_commands.py", f"import numpy as np\n{command}")
     insert(
-        "cli/catalogue.py",
+        "cli/commands.py",
         '            "what-if": Command("Replay a history with other memories and rules.", "what_if_commands.what_if", '
         '"audit"),',
         '            "gini": Command("Measure how unequal several numbers are.", "inequality_commands.gini"),',

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from bygones.cli.catalogue import PROGRAM
+from bygones.cli.commands import PROGRAM
 from support.extras import EXTRAS, ROOT, TOOLS, libraries, megabytes
 
 PAGE = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")

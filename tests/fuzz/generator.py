@@ -42,7 +42,7 @@ class Option(NamedTuple):
 
 def commands() -> dict[tuple[str, ...], Callable[..., None]]:
     """Every command by its words."""
-    from bygones.cli.catalogue import PROGRAM
+    from bygones.cli.commands import PROGRAM
 
     return {words: command.function for words, command in PROGRAM.leaves()}
 

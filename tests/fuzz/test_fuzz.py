@@ -39,7 +39,7 @@ def test_thousands_of_generated_inputs(harness):
 
 
 def test_the_generator_knows_every_command():
-    from bygones.cli.catalogue import PROGRAM
+    from bygones.cli.commands import PROGRAM
 
     assert {words[0] for words in commands()} == set(PROGRAM.commands)
     tried = [case.words for case in cases(seed=3, number=3000)]

@@ -171,7 +171,7 @@ def rules(
         bygones ledger rules team.db
         bygones ledger rules team.db --half-life 60d --entitlement-of dana=2 --at 2026-06-01
     """
-    from bygones.ledger.model.settings import rules_document
+    from bygones.ledger.model.rule_settings import rules_document
     from bygones.ledger.model.times import iso
 
     changes: dict[str, Any] = {"half_life": half_life, "welfare": welfare, "rule": rule, "newcomers": newcomers}

@@ -14,7 +14,7 @@ from bygones._imports import blamed
 from bygones._parts import MissingPartError, missing
 from bygones._secrets import redacted, secrets_in
 from bygones.cli.arguments import DEFAULT_LEDGER
-from bygones.cli.catalogue import PROGRAM, Command, Group
+from bygones.cli.commands import PROGRAM, Command, Group
 from bygones.cli.console import reason, say
 from bygones.cli.damage import damage_in, is_sentence
 from bygones.cli.usage import MissingArgumentsError, check_command, read_call, with_flag

@@ -25,7 +25,7 @@ from bygones.ledger.model.rules import Change, RuleBook, Rules
 from bygones.ledger.model.standing import Standing
 from bygones.ledger.model.times import When
 from bygones.ledger.proof.verification import Verification, verify
-from bygones.ledger.storage import keys, revisions, rows, schema, timeline
+from bygones.ledger.storage import keys, revised_table, rows, schema, timeline
 from bygones.ledger.storage.store import Store
 
 
@@ -95,7 +95,7 @@ class Readable:
             raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
         where = [] if kind is None else [schema.events.c.kind == kind]
         with self._store.reading() as connection:
-            yield from rows.load_hashed(connection, [*where, revisions.in_effect()] if in_effect else where)
+            yield from rows.load_hashed(connection, [*where, revised_table.in_effect()] if in_effect else where)
 
     def hashes(self) -> Generator[bytes, None, None]:
         """The hashes of all events, in the order of recording."""
@@ -117,7 +117,7 @@ class Readable:
     def void_since(self, seq: int) -> int | None:
         """The number of the event since which an event is void, or None if it counts."""
         with self._store.reading() as connection:
-            return revisions.void_since(connection, seq)
+            return revised_table.void_since(connection, seq)
 
     def zone(self) -> str:
         """The name of the ledger's time zone."""
@@ -149,13 +149,18 @@ class Readable:
         """The numbers of the decisions of one instant that count."""
         table = schema.events
         with self._asked(at) as (connection, _, time, _):
-            decided = [table.c.kind == "decision", table.c.time == time, revisions.in_effect()]
+            decided = [table.c.kind == "decision", table.c.time == time, revised_table.in_effect()]
             return list(connection.execute(sa.select(table.c.seq).where(*decided).order_by(table.c.seq)).scalars())
 
     def joined_before(self, join: Event) -> bool:
         """Whether the agent who joins with this event had joined before, and returns."""
         table, agents = schema.events, schema.agents
-        earlier = [agents.c.name == join.agent, table.c.kind == "join", table.c.seq < join.seq, revisions.in_effect()]
+        earlier = [
+            agents.c.name == join.agent,
+            table.c.kind == "join",
+            table.c.seq < join.seq,
+            revised_table.in_effect(),
+        ]
         query = sa.select(table.c.seq).join_from(table, agents, table.c.agent == agents.c.id).where(*earlier)
         with self._store.reading() as connection:
             return connection.execute(query.limit(1)).scalar() is not None

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bygones._text import amount, capitalized, counted, listed
-from bygones.audit.advice.comparison import change_of, comparison_charts, comparison_table, more_than
 from bygones.audit.advice.recommendation import (
     KIND_ASSUMED,
     OTHERS_TOO,
@@ -15,6 +14,7 @@ from bygones.audit.advice.recommendation import (
     HistoryFacts,
     Recommendation,
 )
+from bygones.audit.advice.trial_comparison import change_of, comparison_charts, comparison_table, more_than
 from bygones.audit.advice.trials import AdviceVerdict, JudgedTrials, Trials
 from bygones.audit.replay.memories import Alternative
 from bygones.document.document import Chart, Table

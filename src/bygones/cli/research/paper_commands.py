@@ -69,9 +69,9 @@ def table(
 
     Example: bygones table 2
     """
-    from bygones.paper import tables
+    from bygones.paper import paper_tables
 
-    computed = tables.table_1() if name == "1" else tables.table_2()
+    computed = paper_tables.table_1() if name == "1" else paper_tables.table_2()
     path = out / f"table-{name}.csv"
     with replacing_text(path) as file:
         csv.writer(file).writerows([computed.rows[0]._fields, *computed.rows])

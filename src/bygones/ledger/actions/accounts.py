@@ -17,10 +17,10 @@ from bygones.ledger.actions.remade import Told, told
 from bygones.ledger.model.draws import check_draw, number_of_day
 from bygones.ledger.model.events import AMOUNTS, DECISIONS, RECEIVED, Event, is_counted
 from bygones.ledger.model.fold import START
+from bygones.ledger.model.rule_settings import settings_in_words
 from bygones.ledger.model.rules import Rules
-from bygones.ledger.model.settings import settings_in_words
 from bygones.ledger.model.times import day_in_words, format_instant
-from bygones.ledger.storage import draw_table, revisions, rows
+from bygones.ledger.storage import draw_table, revised_table, rows
 
 _VERBS = {"leave": "leaves", "hold": "goes on hold", "resume": "takes part again"}
 
@@ -184,7 +184,7 @@ def account_of(connection: sa.Connection, rules: Rules, zone: str, seq: int) -> 
     event = rows.load_event(connection, seq)
     cause = rows.load_event(connection, event.refers) if event.kind in RECEIVED and event.refers else event
     decision = _decision(connection, cause) if cause.kind in DECISIONS else None
-    void_since = revisions.void_since(connection, seq)
+    void_since = revised_table.void_since(connection, seq)
     return EventAccount(event, rules, zone, decision, changes_since(connection, cause), void_since)
 
 

@@ -32,7 +32,7 @@ from bygones.ledger.model.rules import RuleBook, Rules
 from bygones.ledger.model.standing import LEVEL, Standing
 from bygones.ledger.model.times import UNITS, When, as_datetime, day_in_words, format_instant, iso, short_day
 from bygones.ledger.storage import draw_table, rows, schema, timeline
-from bygones.ledger.storage.revisions import in_effect
+from bygones.ledger.storage.revised_table import in_effect
 from bygones.ledger.storage.store import LedgerError
 from bygones.ledger.storage.transaction import SKEW, Transaction
 from bygones.memory import Capped, Discounted, Memory, MemoryState, PerfectRecall

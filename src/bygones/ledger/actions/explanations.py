@@ -18,8 +18,8 @@ from bygones.ledger.model.fold import Facts
 from bygones.ledger.model.owed_since import DailyWatch, Watch
 from bygones.ledger.model.rules import RuleBook, Rules
 from bygones.ledger.model.times import day
-from bygones.ledger.storage import derived, revisions, rows, schema, timeline
-from bygones.ledger.storage.revisions import in_effect
+from bygones.ledger.storage import derived, revised_table, rows, schema, timeline
+from bygones.ledger.storage.revised_table import in_effect
 from bygones.ledger.storage.timeline import Known
 
 CAP = "cap"
@@ -187,7 +187,7 @@ def changes_since(connection: sa.Connection, event: Event) -> list[LaterChange]:
 
 def made_again(connection: sa.Connection, decision: Event) -> Event | None:
     """The decision in effect that was made in place of this one, or None."""
-    other = revisions.other_version(connection, decision.seq)
+    other = revised_table.other_version(connection, decision.seq)
     return rows.load_event(connection, other) if other is not None and other > decision.seq else None
 
 

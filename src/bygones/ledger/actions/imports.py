@@ -17,8 +17,8 @@ from bygones.ledger.actions.records import amounts, check_distinct, correct_all,
 from bygones.ledger.model.events import Entry, Event, load_details
 from bygones.ledger.model.rules import RuleBook
 from bygones.ledger.model.times import day, iso
-from bygones.ledger.storage import derived, dialects, keys, revisions, rows, schema
-from bygones.ledger.storage.revisions import in_effect
+from bygones.ledger.storage import derived, dialects, keys, revised_table, rows, schema
+from bygones.ledger.storage.revised_table import in_effect
 from bygones.ledger.storage.transaction import Transaction
 
 UNUSUAL = 5
@@ -255,7 +255,7 @@ def undo(tx: Transaction, seq: int, note: str) -> list[Event]:
     table = schema.events
     imported = [table.c.seq >= mine.first, table.c.seq <= mine.last, table.c.kind == "received"]
     seqs = derived.taken_over(tx.connection, tx.connection.execute(sa.select(table.c.seq).where(*imported)).scalars())
-    corrected = revisions.amounts_of(tx.connection, seqs)
+    corrected = revised_table.amounts_of(tx.connection, seqs)
     left = [row for row in _counting(tx.connection, seqs) if corrected.get(row.seq) != 0.0]
     if not left:
         raise ValueError(f"import {seq} has been taken back already")
@@ -294,7 +294,7 @@ def _there(connection: sa.Connection, first: int, last: int) -> Counter[tuple[st
     query = (
         sa.select(names.c.name, table.c.time, table.c.amount)
         .join_from(table, names, table.c.agent == names.c.id)
-        .outerjoin(instead, revisions.corrects())
+        .outerjoin(instead, revised_table.corrects())
         .where(table.c.kind == "received", table.c.time >= first, table.c.time <= last, in_effect())
         .where(instead.c.amount.is_(None) | (instead.c.amount != 0.0))
     )

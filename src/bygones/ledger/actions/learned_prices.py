@@ -22,7 +22,7 @@ from bygones.allocation.problems import problem_from
 from bygones.ledger.model.events import DECISIONS, RECEIVED
 from bygones.ledger.model.rules import Rules
 from bygones.ledger.storage import schema
-from bygones.ledger.storage.revisions import corrects, in_effect
+from bygones.ledger.storage.revised_table import corrects, in_effect
 from bygones.memory import PerfectRecall
 
 LATEST = 300

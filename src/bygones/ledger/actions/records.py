@@ -24,8 +24,8 @@ from bygones.ledger.model.rules import (
     check_settings,
 )
 from bygones.ledger.model.times import When
-from bygones.ledger.storage import derived, keys, revisions, rows, schema, timeline
-from bygones.ledger.storage.revisions import in_effect
+from bygones.ledger.storage import derived, keys, revised_table, rows, schema, timeline
+from bygones.ledger.storage.revised_table import in_effect
 from bygones.ledger.storage.transaction import FURTHEST, SKEW, ImpossibleError, Transaction
 
 NAMED = 5
@@ -133,7 +133,7 @@ def correct(tx: Transaction, seq: int, amount: float, note: str) -> Event:
         raise ValueError(f"event {seq} is itself a correction: correct event {event.refers} instead")
     if event.kind not in AMOUNTS:
         raise ValueError(f"event {seq} has no amount to correct: it is of kind {event.kind}")
-    since = revisions.void_since(tx.connection, seq)
+    since = revised_table.void_since(tx.connection, seq)
     if since is not None:
         raise ValueError(f"event {seq} has been void since event {since}: record the right amount as a new event")
     wanted = check_amount("amount", amount, event.kind)
@@ -144,7 +144,7 @@ def correct_all(
     tx: Transaction, events: Sequence[Event], to: Sequence[float], note: str, **details: Any
 ) -> list[Event]:
     """Corrects many events that count, each to an amount."""
-    now = revisions.amounts_of(tx.connection, [event.seq for event in events])
+    now = revised_table.amounts_of(tx.connection, [event.seq for event in events])
     return [
         tx.append(
             "correction", event.time, agent=event.agent, refers=event.seq, note=note,
@@ -175,7 +175,7 @@ def void(tx: Transaction, seq: int, note: str = "", *, swapping: bool = False) -
 def _voidable(tx: Transaction, seq: int, *, swapping: bool) -> Event:
     """The event that is to be void, refused if it cannot be."""
     event = rows.load_event(tx.connection, seq, "to void")
-    since = revisions.void_since(tx.connection, seq)
+    since = revised_table.void_since(tx.connection, seq)
     if since is not None:
         raise ValueError(f"event {seq} is already void, since event {since}")
     if seq == 1:
@@ -208,7 +208,7 @@ def _check_can_be_put_back(connection: sa.Connection, void: int, target: int) ->
     ended = connection.execute(ending).scalar()
     if ended is not None:
         raise ValueError(f"event {void} is already void, since event {ended}")
-    other = revisions.other_version(connection, target)
+    other = revised_table.other_version(connection, target)
     if other is not None:
         raise ValueError(f"event {target} was decided again as event {other}: void event {other} first")
 
@@ -217,9 +217,9 @@ def _check_corrections(connection: sa.Connection, changed: Sequence[sa.Row[Any]]
     """Of several corrections of one amount the last counts: only that one can be taken back alone."""
     table, all_changed = schema.events, {row.seq for row in changed}
     for row in changed:
-        if row.kind != "correction" or revisions.void_since(connection, row.refers) is not None:
+        if row.kind != "correction" or revised_table.void_since(connection, row.refers) is not None:
             continue
-        if row.refers in all_changed and revisions.void_since(connection, row.seq) is None:
+        if row.refers in all_changed and revised_table.void_since(connection, row.seq) is None:
             continue
         query = sa.select(sa.func.max(table.c.seq)).where(
             table.c.refers == row.refers, table.c.kind == "correction", table.c.seq > row.seq, in_effect()

@@ -27,8 +27,8 @@ from bygones.ledger.model.fold import Facts, Snapshot
 from bygones.ledger.model.rules import RuleBook
 from bygones.ledger.model.standing import standing_of
 from bygones.ledger.model.times import iso
-from bygones.ledger.storage import derived, keys, revisions, rows, schema, timeline
-from bygones.ledger.storage.revisions import in_effect
+from bygones.ledger.storage import derived, keys, revised_table, rows, schema, timeline
+from bygones.ledger.storage.revised_table import in_effect
 from bygones.ledger.storage.transaction import Transaction
 
 CANNOT = "it could not be made with today's knowledge"
@@ -200,7 +200,7 @@ class _Past:
     def keep(self, decision: Event) -> None:
         """A decision stays unchanged."""
         received = self._through.get(decision.seq, [])
-        corrected = revisions.amounts_of(self._connection, [event.seq for event in received])
+        corrected = revised_table.amounts_of(self._connection, [event.seq for event in received])
         self.put(
             decision.time, [(str(event.agent), corrected.get(event.seq, event.amount or 0.0)) for event in received]
         )

@@ -33,8 +33,8 @@ from bygones.ledger.plans.planned_dates import (
     turns_of,
     without_later_joiners,
 )
-from bygones.ledger.storage import derived, draw_table, keys, revisions, rows, schema, timeline
-from bygones.ledger.storage.revisions import in_effect
+from bygones.ledger.storage import derived, draw_table, keys, revised_table, rows, schema, timeline
+from bygones.ledger.storage.revised_table import in_effect
 from bygones.ledger.storage.transaction import Transaction
 
 NOBODY_ELSE = "nobody else can take it"
@@ -110,7 +110,7 @@ def uncovered(connection: sa.Connection, book: RuleBook, now: int) -> list[Uncov
         .where(table.c.time >= start, table.c.time < end)
     )
     turns = connection.execute(query.order_by(table.c.seq)).all()
-    counts = revisions.amounts_of(connection, [turn.seq for turn in turns])
+    counts = revised_table.amounts_of(connection, [turn.seq for turn in turns])
     states = [status(read_participation(turn.participation), end - 1) for turn in turns]
     return [
         Uncovered(turn.decision, turn.time, turn.name, counts.get(turn.seq, turn.amount), state)
@@ -308,7 +308,7 @@ def _turn(tx: Transaction, seq: int) -> Event:
     turn = rows.load_event(tx.connection, seq) if 0 < seq <= tx.head.head else None
     if turn is None or turn.kind not in RECEIVED:
         raise ValueError(f"event {seq} is not a turn: give the number of something planned or received")
-    since = revisions.void_since(tx.connection, seq)
+    since = revised_table.void_since(tx.connection, seq)
     if since is not None:
         raise ValueError(f"event {seq} has been void since event {since}")
     return turn
@@ -321,7 +321,7 @@ def _terms(tx: Transaction, row: Event, given: Event) -> Given:
     status = dict(zip(stood.names, stood.status, strict=True)).get(taker, "not a member")
     if status != PRESENT:
         raise ValueError(f"{taker!r} is {status} at {when} and cannot take event {row.seq}")
-    counts = revisions.amounts_of(tx.connection, [row.seq])
+    counts = revised_table.amounts_of(tx.connection, [row.seq])
     amount = counts.get(row.seq, row.amount or 0.0)
     if row.refers is None:
         return Given(taker, None, None, amount)

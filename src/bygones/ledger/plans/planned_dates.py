@@ -29,7 +29,7 @@ from bygones.ledger.model.standing import Standing, standing_of
 from bygones.ledger.model.times import as_datetime, day, day_in_words, iso, shown
 from bygones.ledger.plans.date_needs import DateNeeds
 from bygones.ledger.storage import derived, draw_table, rows, schema, timeline
-from bygones.ledger.storage.revisions import corrects, in_effect
+from bygones.ledger.storage.revised_table import corrects, in_effect
 from bygones.ledger.storage.transaction import FURTHEST, Transaction
 
 

@@ -22,8 +22,8 @@ from bygones.ledger.actions.remade import can_repeat, decided_again, kept_and_va
 from bygones.ledger.model.events import DECISIONS, RECEIVED, Event
 from bygones.ledger.model.standing import Standing, standing_of
 from bygones.ledger.model.times import day
-from bygones.ledger.storage import derived, draw_table, revisions, rows, schema, timeline
-from bygones.ledger.storage.revisions import in_effect
+from bygones.ledger.storage import derived, draw_table, revised_table, rows, schema, timeline
+from bygones.ledger.storage.revised_table import in_effect
 from bygones.ledger.storage.timeline import Known
 
 CLOSE = 1e-9
@@ -95,7 +95,7 @@ def _check_draw(connection: sa.Connection, event: Event, checked: Checked) -> No
             problems.append(f"decision {event.seq} has draw {drawn['number']}, but it was the turn of {expected}")
         drawn = {}  # which nobody else has, since it is new or was free
     if not {"number", "day"}.isdisjoint(drawn):
-        counted = revisions.other_version(connection, event.seq, event.seq - 1)
+        counted = revised_table.other_version(connection, event.seq, event.seq - 1)
         if counted is not None:
             problems.append(f"decision {event.seq} takes the place of decision {counted}, which was not void")
     checked.problems += filter(None, problems)

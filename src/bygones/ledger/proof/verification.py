@@ -19,7 +19,7 @@ from bygones.ledger.model.draws import Commitments
 from bygones.ledger.model.events import GENESIS, LARGEST, Event, counted, details_text, digest
 from bygones.ledger.proof import integrity
 from bygones.ledger.proof.decision_checks import Checked, check_decisions
-from bygones.ledger.storage import derived, draw_table, revisions, rows, schema, timeline
+from bygones.ledger.storage import derived, draw_table, revised_table, rows, schema, timeline
 from bygones.ledger.storage.store import LedgerError, Store
 from bygones.memory.contract import AnyState
 
@@ -117,7 +117,7 @@ def _compare(connection: sa.Connection, row: sa.Row[tuple[object, ...]], chain: 
     problems = [f"the {named[table]} do not follow from the events" for table in derived.differ(connection)]
     revised = connection.execute(sa.select(schema.revised)).all()
     counts = {(event, since): (until, amount) for event, since, until, amount in revised}
-    if counts != revisions.all_revisions(connection):
+    if counts != revised_table.all_revisions(connection):
         problems.append("which events count, and with what amounts, does not follow from the events")
     if problems:
         return problems  # by which everything else would be judged

@@ -2,7 +2,7 @@
 
 - `links`: events that belong to others in another way than through `refers`.
 - `given`: the assignments of a decision, a plan or a planned turn.
-- `revised`: voids and corrections, see `revisions`.
+- `revised`: voids and corrections, see `revised_table`.
 - `agents` and the ledger's row: the standing, see `timeline`.
 
 New events are stored with their rows. Events of earlier versions have no data about assignments, only words. The words
@@ -22,7 +22,7 @@ from bygones.allocation import normalised
 from bygones.allocation.problem_contract import Given, Problem
 from bygones.allocation.problems import Assign, Divide, problem_from
 from bygones.ledger.model.events import DECISIONS, RECEIVED, Event
-from bygones.ledger.storage import dialects, revisions, rows, schema, timeline
+from bygones.ledger.storage import dialects, revised_table, rows, schema, timeline
 
 LINKS = ("redecides", "swaps", "takes", "undoes", "import", "draw")
 """Kinds of link: to the decision or plan in whose place another was made; from each half of a swap to both turns that
@@ -112,7 +112,7 @@ def rebuild(connection: sa.Connection) -> None:
         connection.execute(table.delete())
     for events in _in_parts(connection):
         save(connection, events)
-    revisions.rebuild(connection)
+    revised_table.rebuild(connection)
     timeline.rebuild(connection)
 
 

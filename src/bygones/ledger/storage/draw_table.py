@@ -12,7 +12,7 @@ from bygones.ledger.model.draws import DAYS, LENGTH, Draw, hashed, number_of_day
 from bygones.ledger.model.events import canonical, load_details
 from bygones.ledger.model.times import day
 from bygones.ledger.storage import schema
-from bygones.ledger.storage.revisions import in_effect, void_events
+from bygones.ledger.storage.revised_table import in_effect, void_events
 
 
 def next_draw(connection: sa.Connection, request: Mapping[str, Any], at: int, zone: str) -> Draw:

@@ -18,7 +18,7 @@ from bygones.ledger.model.participation import Participation
 from bygones.ledger.model.remembering import TimedMemory
 from bygones.ledger.model.rules import Change, RuleBook
 from bygones.ledger.storage import dialects, schema
-from bygones.ledger.storage.revisions import in_effect
+from bygones.ledger.storage.revised_table import in_effect
 from bygones.memory.contract import AnyState
 
 CHUNK = 50_000

@@ -19,7 +19,7 @@ from bygones.ledger.model.participation import Participation
 from bygones.ledger.model.rules import RuleBook
 from bygones.ledger.model.standing import Standing, standing_of
 from bygones.ledger.storage import rows, schema
-from bygones.ledger.storage.revisions import corrects, in_effect
+from bygones.ledger.storage.revised_table import corrects, in_effect
 
 
 class Known(NamedTuple):

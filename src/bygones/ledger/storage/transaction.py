@@ -20,8 +20,8 @@ from bygones.ledger.model.fold import Facts
 from bygones.ledger.model.remembering import TimedMemory
 from bygones.ledger.model.rules import MEMORY_SETTINGS, Change, RuleBook, Rules, check_settings
 from bygones.ledger.model.times import SECOND, When, instant
-from bygones.ledger.storage import derived, dialects, draw_table, keys, revisions, rows, schema, timeline
-from bygones.ledger.storage.revisions import in_effect
+from bygones.ledger.storage import derived, dialects, draw_table, keys, revised_table, rows, schema, timeline
+from bygones.ledger.storage.revised_table import in_effect
 from bygones.ledger.storage.store import Store
 
 T = TypeVar("T")
@@ -159,7 +159,7 @@ class Transaction:
         head_hash = rows.save_events(connection, events, numbers, self.head.head_hash)
         derived.save(connection, events)
         revising = [event.seq for event in events if event.kind in REVISING or "redecides" in (event.details or {})]
-        revised = revisions.refresh(connection, revising) if revising else []
+        revised = revised_table.refresh(connection, revising) if revising else []
         # Rules come first, since agents are folded under them.
         self._follow_rules(events, revised)
         self._follow_agents(events, numbers, {row.agent for row in revised if row.agent is not None})

@@ -4,7 +4,7 @@ import re
 import pytest
 
 from bygones.paper.grid import Grid
-from bygones.paper.tables import PPO_SETTINGS, table_1, table_2
+from bygones.paper.paper_tables import PPO_SETTINGS, table_1, table_2
 from support.extras import ROOT
 
 
