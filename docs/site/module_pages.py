@@ -31,7 +31,14 @@ PAGES = {
     "allocation": ModulePage(
         "Allocation",
         "decisions with explanations, and policies played over many steps",
-        ("allocation", "allocation.decide", "allocation.tables", "allocation.solvers.enumerate", "simulation"),
+        (
+            "allocation",
+            "allocation.decide",
+            "allocation.policy_contract",
+            "allocation.tables",
+            "allocation.solvers.enumerate",
+            "simulation",
+        ),
     ),
     "envs": ModulePage(
         "Environments",

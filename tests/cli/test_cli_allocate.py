@@ -239,7 +239,9 @@ def test_prices_look_ahead_and_learn_from_the_history(capsys, write):
     assert run(capsys, *settings).startswith("ana gets the place: lowest recent total of the two who asked.\n")
     out = run(capsys, *settings, "--rule", "prices")
     assert out.startswith("ben gets the place: highest need × price of the two who asked.\n")
-    assert re.search(r"^ana has the lowest recent total \([\d.]+\)\.$", out, re.MULTILINE)
+    assert re.search(
+        r"^ana has the lowest recent total \([\d.]+\), but a lower need × price \([\d.]+\)\.$", out, re.MULTILINE
+    )
     data = json.loads(run(capsys, *settings, "--rule", "prices", "--json"))
     assert data["prices"][0] > data["prices"][1]
     assert json.loads(run(capsys, *settings, "--json"))["prices"] is None

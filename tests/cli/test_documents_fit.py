@@ -75,6 +75,8 @@ COMMANDS = [
     "scenarios donut",
     "decay --half-life 7",
     "table 1",
+    "table 2",
+    "example cluster --out examples",
 ]
 
 ELSEWHERE = {

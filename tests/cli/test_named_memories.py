@@ -102,7 +102,7 @@ def test_training_takes_every_memory_or_says_why_not(folder, capsys, memory):
 def test_these_are_all_commands_with_a_memory():
     leaves = {" ".join(words): command.function for words, command in PROGRAM.leaves()}
     taking = {words for words, function in leaves.items() if "memory" in inspect.signature(function).parameters}
-    assert taking == {*COMMANDS, "ledger rules", "audit"}
+    assert taking == {*COMMANDS, "ledger rules"}
 
 
 def test_a_memory_around_another_is_written_with_it():

@@ -35,7 +35,7 @@ NEEDS = "agent,need\nana,5\nben,3\ncem,4\n"
 HISTORY = "agent,time,need,served\n" + "".join(
     f"{name},2026-01-0{day},{day},{int(name == 'ana')}\n" for day in range(1, 5) for name in ("ana", "ben")
 )
-WHO = "--agents 4 --advantaged 1 --horizon 5 --out out"
+WHO = "--n-agents 4 --n-advantaged 1 --horizon 5 --out out"
 COMMANDS = {
     "allocate": ["allocate", "needs.csv", "--half-life", "30", "--rule", "{}"],
     "what-if": ["what-if", "history.csv", "--half-life", "2d", "--draws", "1", "--rule", "one-step,{}"],

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bygones.paper.cells import NotEnoughRunsError, PerSeed, mean_of
+from bygones.paper.cells import Cells, NotEnoughRunsError, PerSeed, mean_of
 from bygones.paper.judging import (
     CANNOT_TELL,
     DEPENDS_ON_SCALE,
@@ -25,7 +25,10 @@ from bygones.paper.judging import (
     verdicts,
     within,
 )
+from bygones.paper.results import SCHEMA, Results
 from bygones.paper.statistics import holm, median_chance
+
+NO_CELLS = Cells(Results(SCHEMA.empty_table()), {})
 
 
 def per_seed(*values):
@@ -41,7 +44,7 @@ def asking(*asked, **details):
 
 
 def verdict(*asked, **details):
-    (found,) = verdicts(asking(*asked, **details), None).by_welfare.values()
+    (found,) = verdicts(asking(*asked, **details), NO_CELLS).by_welfare.values()
     return found
 
 
@@ -107,7 +110,7 @@ def test_the_correction_is_over_both_welfare_functions():
     contrary = within("contrary", per_seed(0.1, *[0.8] * 9), high=0.2)
     other = within("other", seeds(0.1), high=0.2)
     claim = Claim("X", "", "", lambda cells, welfare: [contrary] if welfare == "nash" else [other] * 5)
-    found = verdicts(claim, None)
+    found = verdicts(claim, NO_CELLS)
     assert {welfare: each.word for welfare, each in found.by_welfare.items()} == {
         "egalitarian": HOLDS,
         "nash": CANNOT_TELL,
@@ -153,7 +156,7 @@ def test_too_few_seeds_are_not_judged():
     def asks(cells, welfare):
         yield within("x", seeds(0.1, n=9))
 
-    (found,) = verdicts(Claim("X", "", "", asks, welfares=("nash",)), None).by_welfare.values()
+    (found,) = verdicts(Claim("X", "", "", asks, welfares=("nash",)), NO_CELLS).by_welfare.values()
     assert (found.word, found.short, found.comparisons) == (CANNOT_TELL, TOO_FEW, ())
 
 
@@ -163,7 +166,7 @@ def test_what_does_not_arise_cannot_be_told():
     def asks(cells, welfare):
         raise DoesNotArise("nothing to catch up", [premise])
 
-    (found,) = verdicts(Claim("X", "", "", asks, welfares=("nash",)), None).by_welfare.values()
+    (found,) = verdicts(Claim("X", "", "", asks, welfares=("nash",)), NO_CELLS).by_welfare.values()
     assert found == (CANNOT_TELL, "nothing to catch up", (premise,))
     assert found.short == CANNOT_TELL
 

@@ -122,6 +122,8 @@ def _table(table: Table, console: Console) -> None:
     all_texts = table.texts()
     cells = [[_cell(cell, text) for cell, text in zip(table.rows[i], all_texts[i], strict=True)] for i in indices]
     texts = [[column.name, *(row[j].plain for row in cells)] for j, column in enumerate(headings)]
+    more = f"… {hidden:,} more" if hidden and last else ""
+    texts[0].append(more)
     most = [max(map(cell_len, column)) for column in texts]
     least = [_longest_word(texts[j]) if column.folds else most[j] for j, column in enumerate(headings)]
     room = console.width - 1 - (len(CHOSEN) + GAP if table.chosen else 0)
@@ -151,8 +153,8 @@ def _table(table: Table, console: Console) -> None:
         if table.chosen:
             shown.add_column("")
         for place, (i, row) in enumerate(zip(indices, cells, strict=True)):
-            if hidden and last and place == len(first):
-                shown.add_row(Text(f"… {hidden:,} more", style="dim"))
+            if more and place == len(first):
+                shown.add_row(Text(more, style="dim"))
             marks = [Text(CHOSEN if i in table.chosen else "")] if table.chosen else []
             shown.add_row(*(row[j] for j in part), *marks, style="bold" if i in table.chosen else "")
         console.print(shown)
