@@ -88,5 +88,6 @@ class Output:
 
 
 Printed = Annotated[Output, OmitArgPrefixes, arg(name="")]
+"""The parameter of a command that prints an answer, with its option `--json`."""
 
 Out = Annotated[Path, arg(metavar="FOLDER", help="Folder for the files that the command writes.")]
