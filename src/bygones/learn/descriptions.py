@@ -176,14 +176,16 @@ def rebuilt(described: Description, scenario: Scenario | None = None) -> FairPro
     """
     names = [name for name in ("memory", "welfare", "needs", "scenario") if name in described]
     foreign: dict[str, Description] = {name: described[name] for name in names if "structure" in described[name]}
-    made: dict[str, Any] = {} if scenario is None else {"scenario": scenario}
+    given: dict[str, Any] = {} if scenario is None else {"scenario": scenario}
+    by_text: dict[str, Any] = {}
     reasons = []
     for name, part in foreign.items():
-        if name not in made and "text" in part:
+        if name not in given and "text" in part:
             try:
-                made[name] = _READERS[name](part["text"])
+                by_text[name] = _READERS[name](part["text"])
             except ValueError as error:
                 reasons.append(str(error))
+    made = given | by_text
     foreign = {name: part for name, part in foreign.items() if name not in made}
     if foreign:
         kinds = ", ".join(f"the {name} {part['kind']}" for name, part in foreign.items())
@@ -203,8 +205,7 @@ def rebuilt(described: Description, scenario: Scenario | None = None) -> FairPro
         welfare=made["welfare"] if "welfare" in made else welfare.parse_welfare(judge["kind"], **judge["numbers"]),
         **{name: described[name] for name in PLAIN if name in described},
     )
-    others = differing(described, description(problem)) if made else []
-    changed = [name for name in others if name in made and name in described and "text" in described[name]]
+    changed = [name for name in differing(described, description(problem)) if name in by_text] if by_text else []
     if changed:
         raise ValueError(f"the {listed(changed)} of that name differs from the one described")
     return problem
