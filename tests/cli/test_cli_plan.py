@@ -1,6 +1,7 @@
 """`bygones ledger plan`, `planned`, `replan`, `unplan` and `swap`."""
 
 import json
+import os
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -149,6 +150,12 @@ def test_a_future_joiner_is_planned_from_then_on(run, ward, tmp_path):
     assert left_out == [{"dan": f"joins on {day_in_words(instant(ahead(2)))}"}, {}, {}, {}, {}]
     assert "dan" in run("planned", ward, "--agent", "dan")
     assert "Verified" in run("verify", ward)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes have names on POSIX only")
+def test_replan_refuses_a_pipe_also_if_nothing_is_planned(refused, ward, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert "pipe is a device or a pipe" in refused("replan", ward, "--table", "pipe")
 
 
 def test_replan_points_out_a_turn_that_was_decided(run, ward, tmp_path):

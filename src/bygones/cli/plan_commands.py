@@ -146,10 +146,11 @@ def replan(
         zone = ledger.zone()
         dates = list(dict.fromkeys(iso(turn.at) for turn in ledger.plans.turns(from_)))
         decided, in_force = ledger.plans.uncovered(), ledger.rules()
-        needs = []
-        if table is not None and dates:
-            needs = read_dates(table, zone, [] if has_dates(read_rows(table)) else dates, nobody=True)
-        source = "" if table is None else table.read_bytes().hex()
+        needs, source = [], ""
+        if table is not None:
+            own_dates = has_dates(read_rows(table))
+            needs = read_dates(table, zone, [] if own_dates else dates, nobody=True) if dates else []
+            source = table.read_bytes().hex()
         changes = ledger.plans.redecide(from_, needs=needs, source=source, accept=accept, **recording.details)
     data = {
         "recorded": accept,
