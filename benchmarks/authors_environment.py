@@ -4,9 +4,9 @@ r"""Compares another implementation of the paper's environment with ours, step b
 
 `make()` returns a Gymnasium environment with the settings that the command names: observations begin with the needs of
 all agents, and an action is the number of a subset of agents, in the order of `itertools.combinations`. It is played
-with random actions. The needs and the actions give the utilities of every step, so the memory and the reward that the
-paper's equations ask for can be computed and compared with theirs. Each row of the answer is a choice that the paper
-leaves open (docs/decisions.md). Where rewards differ, they are explained as
+with random actions, and so is ours. The needs and the actions give the utilities of every step, so the memory and the
+reward that the paper's equations ask for can be computed and compared. Each row of the answer is a choice that the
+paper leaves open (docs/decisions.md). Where rewards differ, they are explained as
 
 $$ r_t = a\,U_t + b\,W(Z^t) - c\,W(Z^{t-1}) $$
 
@@ -19,16 +19,18 @@ import importlib
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import gymnasium
 import numpy as np
 import tyro
-from tyro.conf import Positional, arg
+from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from bygones._arrays import Floats
 from bygones.cli.console import print_document
 from bygones.document.document import Answer, Column, Document, Table
+from bygones.envs.env import FairEnv
+from bygones.learn.settings import Settings
 from bygones.memory import Discounted
 from bygones.welfare import as_judge
 
@@ -37,28 +39,6 @@ CLOSE = 1e-4
 
 ADVANTAGED_FROM = 0.8
 """The least need of an advantaged agent."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The settings of both environments."""
-
-    gamma: float = 1.0
-    """Discount factor γ of the memory."""
-    aggregation: Literal["additive", "averaged"] = "additive"
-    """Whether the memory is a discounted sum or a discounted mean."""
-    welfare: str = "nash"
-    """Welfare that judges the memory."""
-    weight: float = 0.9
-    """Weight λ of fairness in the reward."""
-    horizon: int = 100
-    """Steps T in an episode."""
-    n_agents: int = 10
-    """Number of agents."""
-    n_resources: int = 2
-    """Number of agents served at a step."""
-    episodes: int = 20
-    """How many episodes are played."""
 
 
 @dataclass
@@ -103,36 +83,34 @@ class EnvironmentComparison(Answer):
 
 def main(
     place: Annotated[Positional[str], arg(metavar="MODULE:FUNCTION", help="What makes their environment.")],
-    settings: Annotated[Settings, arg(name="")],
+    settings: Annotated[OmitArgPrefixes[Settings], arg(name="")],
+    episodes: Annotated[int, arg(help="Episodes to play.")] = 20,
 ) -> None:
-    """Compare another implementation of the paper's environment with ours, step by step."""
+    """Compare another implementation of the paper's environment with ours, step by step.
+
+    The settings are those of both; switches such as --observation-scale are for ours.
+    """
     module, _, name = place.partition(":")
-    print_document(compared(getattr(importlib.import_module(module), name), settings).document())
+    print_document(compared(getattr(importlib.import_module(module), name), settings, episodes).document())
 
 
-def compared(make: Callable[[], gymnasium.Env[Any, Any]], settings: Settings) -> EnvironmentComparison:
-    """Plays an environment and answers what it does in each choice that it can show."""
-    course = played(make(), settings)
-    n = settings.n_agents
-    observed, before = np.array(course.observed), np.array(course.before)
-    needs, memory = observed[:, :n], observed[:, n : 2 * n]
+def compared(
+    make: Callable[[], gymnasium.Env[Any, Any]], settings: Settings, episodes: int = 20
+) -> EnvironmentComparison:
+    """Plays an environment and ours, and answers what each does in every choice that it can show."""
+    courses = [played(env, settings, episodes) for env in (make(), FairEnv(problem=settings.problem()))]
     rows = [
-        Row(5, "observed besides needs", _entries(observed.shape[1] - n, n), _entries(n, n)),
-        Row(6, "memory in the observation", _scale(memory, before, course), "unscaled"),
-        Row(10, "reward", _reward(course, settings), "as equation 8"),
-        Row(11, "first reward of an episode", _first_reward(course, settings), "from W(0)"),
-        Row(14, "end of an episode", _ends(course), f"truncation after {settings.horizon} steps"),
-        Row(17, "advantaged agents", _advantaged(needs), "1, 2"),
+        Row(row, choice, *(answer(course, settings) for course in courses)) for row, (choice, answer) in CHOICES.items()
     ]
-    return EnvironmentComparison(rows, len(observed))
+    return EnvironmentComparison(rows, len(courses[0].observed))
 
 
-def played(env: gymnasium.Env[Any, Any], settings: Settings) -> Course:
+def played(env: gymnasium.Env[Any, Any], settings: Settings, episodes: int) -> Course:
     """The course of some episodes with random actions, and the memory that the paper's equations give."""
     subsets = np.array(list(itertools.combinations(range(settings.n_agents), settings.n_resources)))
     memory = Discounted(gamma=settings.gamma, average=settings.aggregation == "averaged")
     rng, course = np.random.default_rng(0), Course()
-    for episode in range(settings.episodes):
+    for episode in range(episodes):
         observation, _ = env.reset(seed=episode)
         state = memory.init(settings.n_agents)
         for step in range(1, 10 * settings.horizon):
@@ -155,13 +133,16 @@ def played(env: gymnasium.Env[Any, Any], settings: Settings) -> Course:
     return course
 
 
-def _entries(n_entries: int, n: int) -> str:
-    extra = n_entries - n
-    return "no memory" if n_entries == 0 else "Z" + (f" and {extra} more" if extra else "")
+def _entries(course: Course, settings: Settings) -> str:
+    """The entries of an observation after the needs."""
+    extra = len(course.observed[0]) - 2 * settings.n_agents
+    return "no memory" if extra == -settings.n_agents else "Z" + (f" and {extra} more" if extra else "")
 
 
-def _scale(seen: Floats, remembered: Floats, course: Course) -> str:
+def _scale(course: Course, settings: Settings) -> str:
     """How the memory is scaled in the observation."""
+    n = settings.n_agents
+    seen, remembered = np.array(course.observed)[:, n : 2 * n], np.array(course.before)
     if not seen.any():
         return "zero"
     if _equal(seen, remembered):
@@ -216,16 +197,28 @@ def _first_reward(course: Course, settings: Settings) -> str:
     return f"differs, such as {theirs[first][0]:.6g} where W(0) gives {ours[first][0]:.6g}"
 
 
-def _ends(course: Course) -> str:
+def _ends(course: Course, settings: Settings) -> str:
     return ", ".join(f"{how} after {steps} steps" for steps, how in dict.fromkeys(course.ends))
 
 
-def _advantaged(needs: Floats) -> str:
+def _advantaged(course: Course, settings: Settings) -> str:
+    needs = np.array(course.observed)[:, : settings.n_agents]
     return ", ".join(str(i + 1) for i in np.flatnonzero(needs.min(axis=0) >= ADVANTAGED_FROM - CLOSE)) or "none"
 
 
 def _equal(a: Floats, b: Floats) -> bool:
     return bool(np.abs(a - b).max(initial=0.0) <= CLOSE * max(1.0, np.abs(b).max(initial=0.0)))
+
+
+CHOICES: dict[int, tuple[str, Callable[[Course, Settings], str]]] = {
+    5: ("observed besides needs", _entries),
+    6: ("memory in the observation", _scale),
+    10: ("reward", _reward),
+    11: ("first reward of an episode", _first_reward),
+    14: ("end of an episode", _ends),
+    17: ("advantaged agents", _advantaged),
+}
+"""The choices that an environment can show, by their rows in docs/decisions.md."""
 
 
 if __name__ == "__main__":

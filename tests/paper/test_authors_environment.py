@@ -6,12 +6,14 @@ import re
 import gymnasium
 import numpy as np
 import pytest
-from benchmarks.authors_environment import Settings, compared
+from benchmarks.authors_environment import compared
 
 from bygones.document import terminal
+from bygones.learn.settings import Settings
 from support.extras import ROOT
 
 N, K, T, EPSILON = 10, 2, 100, 1e-6
+SETTINGS = Settings(gamma=1.0, horizon=T)
 
 
 class StandIn(gymnasium.Env):
@@ -49,12 +51,12 @@ class StandIn(gymnasium.Env):
 
 
 def theirs(settings=None, **choices):
-    answer = compared(lambda: StandIn(**choices), settings or Settings())
+    answer = compared(lambda: StandIn(**choices), settings or SETTINGS)
     return {row.row: row.theirs for row in answer.rows}
 
 
 def test_an_environment_with_our_choices_agrees_in_every_row():
-    answer = compared(StandIn, Settings())
+    answer = compared(StandIn, SETTINGS)
     assert [row.theirs for row in answer.rows] == [row.ours for row in answer.rows]
     assert answer.n_steps == 20 * T
 
@@ -84,12 +86,12 @@ def test_another_discount_is_seen_in_the_memory_and_in_the_reward():
     with_half = theirs(gamma=0.5)
     assert with_half[6].startswith("divided by a number that varies")
     assert with_half[10].startswith("differs, most at step")
-    assert theirs(Settings(gamma=0.5), gamma=0.5)[6] == "unscaled"
+    assert theirs(SETTINGS.replace(gamma=0.5), gamma=0.5)[6] == "unscaled"
 
 
 def test_an_environment_without_end_is_refused():
     with pytest.raises(ValueError, match="did not end within 90 steps"):
-        compared(StandIn, Settings(horizon=9))
+        compared(StandIn, SETTINGS.replace(horizon=9))
 
 
 def test_the_example_in_the_docs_prints_what_they_show():
@@ -102,3 +104,12 @@ def test_the_example_in_the_docs_prints_what_they_show():
     assert [line for line in shown if line.strip(" ─")] == [
         line for line in console.splitlines()[1:] if line.strip(" ─")
     ]
+
+
+def test_switches_are_for_our_environment():
+    answer = compared(StandIn, SETTINGS.replace(observation_scale="fixed", ends="termination"))
+    differ = {row.row: (row.theirs, row.ours) for row in answer.rows if row.theirs != row.ours}
+    assert differ == {
+        6: ("unscaled", "divided by 100"),
+        14: ("truncation after 100 steps", "termination after 100 steps"),
+    }
