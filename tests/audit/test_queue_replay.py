@@ -175,11 +175,9 @@ def test_a_replay_that_is_far_from_what_happened_names_nobody(queue, capsys):
     assert "--in-force" in out
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "left"), [(90e6, 0, 90e6), (50e6, 0, 0), (-90e6, 40e6, -90e6), (9e8, 5e8, 0)]
-)
-def test_a_change_that_the_replay_cannot_tell_from_its_error_is_none(change, error, left):
-    assert clear(change, error) == left
+def test_a_change_is_clear_if_all_draws_agree_and_it_is_larger_than_the_error():
+    changes = 60e6 * np.array([[2.0, 0.5, -9.0, 2.0, 3.0], [4.0, 2.0, -3.0, -2.0, 3.0]])
+    assert clear(changes, 60e6 * np.array([1.0, 0.0, 5.0, 0.0, -4.0])).tolist() == [180e6, 0, -360e6, 0, 0]
 
 
 def test_the_order_of_starts_is_compared_among_jobs_in_the_queue_at_the_same_time():
@@ -269,8 +267,8 @@ def two_courses(seed, n_jobs, half_lives, **real):
 
 @pytest.mark.parametrize("real", [{}, pytest.param({"cycle": 60.0, "every": 300.0}, marks=pytest.mark.soak)])
 def test_the_sign_of_a_users_change_is_right(tmp_path, real):
-    """Against a cluster of which the truth is known; a real one decides in cycles, by priorities that are a bit old."""
-    right, named, real_changes = 0, 0, 0
+    """Against clusters whose truth is known; real ones decide in cycles, by priorities of some minutes ago."""
+    shown, named, right, changed = 0, 0, 0, 0
     n_clusters, n_jobs = (60, 300) if real else (14, 200)
     for seed in range(n_clusters):
         before, after = [(DAY, math.inf), (7 * DAY, 6 * 3600.0), (math.inf, DAY)][seed % 3]
@@ -282,14 +280,17 @@ def test_the_sign_of_a_users_change_is_right(tmp_path, real):
             found = replay_queue(
                 history, [text.get(after, f"{after / 3600:g}h")], in_force=text.get(before, f"{before / 3600:g}h")
             )
-        assert found.fidelity.is_enough
-        for change in found.courses[0].changes:
+        for change in found.courses[0].changes if found.fidelity.is_enough else ():
             mine = [job.number for job in made if job.user == change.agent]
             true = float(np.mean([actual[number] - other[number] for number in mine]))
             if abs(true) > 60:
-                real_changes += 1
+                changed += 1
+                shown += (change.before - change.after) * true > 0
                 named += change.gain != 0
                 right += change.gain * true > 0
-    assert real_changes >= 2 * n_clusters
+    assert changed >= 2 * n_clusters
     assert right >= 0.95 * named
-    assert named >= (0.2 if real else 0.95) * real_changes
+    assert named >= 0.25 * changed
+    # Where the cluster decides as the simulation does, the sign is right for everyone, named or not.
+    assert shown >= (0.7 if real else 0.95) * changed
+    print(f"{changed} changes; sign right for {shown}, and for {right} of {named} that are named")

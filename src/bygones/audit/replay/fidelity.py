@@ -14,9 +14,6 @@ LEAST_TAU = 0.6
 MOST_ERROR = 0.25
 """Users and jobs are named if the median error of waits is at most this part of the mean wait of jobs that waited."""
 
-CLEAR = 2.0
-"""A user or a job is named if its wait changes by more than this many times the error of the replay in force."""
-
 PAIRS = 200_000
 """The most pairs of jobs whose order is compared; of more, so many are sampled."""
 
@@ -44,11 +41,19 @@ class Fidelity(NamedTuple):
         return self.tau >= LEAST_TAU and self.error <= MOST_ERROR * self.wait
 
 
-def clear(change: float, error: float) -> float:
-    """A change against what happened, or 0 if it is no more than a minute or than `CLEAR` times the error that the
-    replay of the policy in force makes at the same place.
+def clear(changes: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """Changes against what happened, on average over draws, or 0 where they are not clear.
+
+    A change is clear if it is more than a minute with the same sign in every draw, and if it is larger than the error
+    that the replay of the policy in force makes at the same place.
+
+    Args:
+        changes: a row per draw.
+        error: of the replay of the policy in force.
     """
-    return change if abs(change) > max(MINUTE, CLEAR * abs(error)) else 0.0
+    mean = changes.mean(axis=0)
+    same = (changes > MINUTE).all(axis=0) | (changes < -MINUTE).all(axis=0)
+    return np.where(same & (np.abs(mean) > np.abs(error)), mean, 0.0)
 
 
 def fidelity(jobs: Jobs, replayed: np.ndarray) -> Fidelity:

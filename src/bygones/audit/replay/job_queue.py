@@ -2,9 +2,9 @@
 
 Whenever a job is submitted or ends, jobs start in the order of priority as long as they fit. The first that does not
 fit gets a reservation: the earliest time at which enough will be free, by the run times that the scheduler plans with.
-Other jobs are backfilled in the order of priority if they do not delay it: jobs that are planned to end before, and jobs
-that fit alongside it (EASY backfill). A job's priority is the rank of its association. Associations that are
-tied, and jobs of one association, go by the time of submission.
+Other jobs are backfilled in the order of priority if they do not delay it: jobs that are planned to end before, and
+jobs that fit alongside it (EASY backfill). A job's priority is the rank of its association. Associations that are tied,
+and jobs of one association, go by the time of submission.
 """
 
 from __future__ import annotations
@@ -22,7 +22,12 @@ ROUNDING = 1e-9
 
 
 def simulated(
-    jobs: Jobs, tree: FairTree, usage: RecentUsage, capacity: float, planned: np.ndarray | None
+    jobs: Jobs,
+    tree: FairTree,
+    usage: RecentUsage,
+    capacity: float,
+    planned: np.ndarray | None,
+    seen: np.ndarray | None = None,
 ) -> np.ndarray:
     """The start of each job.
 
@@ -32,8 +37,9 @@ def simulated(
         usage: the recent usage, which counts what jobs use here.
         capacity: how much there is; at least the size of the largest job.
         planned: how long the scheduler plans that each job runs; without, there is no backfill.
+        seen: when the scheduler sees each job; by default at its submission.
     """
-    return _Queue(jobs, tree, usage, capacity, planned).run()
+    return _Queue(jobs, tree, usage, capacity, planned).run(jobs.submit if seen is None else seen)
 
 
 class _Queue:
@@ -43,22 +49,23 @@ class _Queue:
         self._jobs, self._tree, self._usage, self._planned = jobs, tree, usage, planned
         self._free, self._little = capacity, capacity * ROUNDING
         self._starts = np.full(len(jobs), np.nan)
-        self._waiting = np.zeros(0, dtype=np.int64)  # in the order of submission
+        self._waiting = np.zeros(0, dtype=np.int64)  # in the order in which they were seen
         self._ends: list[tuple[float, int]] = []
         self._planned_ends: list[tuple[float, int]] = []
         self._size = jobs.size.tolist()
 
-    def run(self) -> np.ndarray:
-        submit, n = self._jobs.submit.tolist(), len(self._jobs)
+    def run(self, seen: np.ndarray) -> np.ndarray:
+        order = np.argsort(seen, kind="stable")
+        times, n = seen[order].tolist(), len(order)
         coming = 0
         while coming < n or self._ends:
-            now = min(submit[coming] if coming < n else np.inf, self._ends[0][0] if self._ends else np.inf)
+            now = min(times[coming] if coming < n else np.inf, self._ends[0][0] if self._ends else np.inf)
             while self._ends and self._ends[0][0] <= now:
                 self._end(now, heapq.heappop(self._ends)[1])
             first = coming
-            while coming < n and submit[coming] <= now:
+            while coming < n and times[coming] <= now:
                 coming += 1
-            self._waiting = np.concatenate([self._waiting, np.arange(first, coming)])
+            self._waiting = np.concatenate([self._waiting, order[first:coming]])
             self._schedule(now)
         return self._starts
 

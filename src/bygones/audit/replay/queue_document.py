@@ -8,7 +8,7 @@ import numpy as np
 
 from bygones._files import file_name
 from bygones._text import amount, counted
-from bygones.audit.replay.fidelity import CLEAR, LEAST_TAU, MOST_ERROR
+from bygones.audit.replay.fidelity import LEAST_TAU, MOST_ERROR
 from bygones.audit.replay.queued_jobs import HOUR
 from bygones.audit.replay.what_if_document import LISTED, SHOWN, largest
 from bygones.document.charts import MOST_ROWS, Dots, dot_chart
@@ -31,7 +31,7 @@ def queue_document(queue: QueueReplay) -> Document:
     else:
         sections = [Section("What to try", [Bullets(_remedies())])]
     opening = f"{file_name(queue.label)}: {counted(len(queue.jobs), 'job')} of {users}, simulated."
-    method = Section("Data and method", [*_method(), *queue.notes])
+    method = Section("Data and method", [*_method(queue), *queue.notes])
     return Document(
         queue.headline(), [queue.fidelity_sentence(), opening, _settings(queue), *sections, method], "What if"
     )
@@ -58,14 +58,16 @@ def _remedies() -> list[str]:
     ]
 
 
-def _method() -> list[str]:
+def _method(queue: QueueReplay) -> list[str]:
     return [
         "Jobs keep their sizes, their run times and the times of their submission. Whenever a job is submitted or "
         "ends, jobs start in the order of priority as long as they fit, and others are backfilled if they do not "
         "delay the first that does not fit. Priorities go by the usage in the replay itself.",
         f"Users and jobs are named if Kendall's tau is at least {LEAST_TAU} and the median error of waits at most "
-        f"{MOST_ERROR:.0%} of the mean wait. A user or a job is named if its wait changes by more than a minute, and "
-        f"by more than {CLEAR:g} times the error that the replay of the policy in force makes for it.",
+        f"{MOST_ERROR:.0%} of the mean wait. Schedulers work in cycles, so each alternative was replayed "
+        f"{counted(queue.draws, 'time')}, with jobs that are seen up to a minute late. A user or a job is named if its "
+        "wait changes the same way in all of them, by more than a minute and by more than the error of the replay of "
+        "the policy in force.",
     ]
 
 

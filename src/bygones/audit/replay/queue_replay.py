@@ -24,7 +24,7 @@ from bygones.audit.replay.fidelity import Fidelity, clear, fidelity
 from bygones.audit.replay.job_queue import simulated
 from bygones.audit.replay.memories import Alternative, alternatives
 from bygones.audit.replay.queue_document import queue_document
-from bygones.audit.replay.queued_jobs import HOUR, Jobs
+from bygones.audit.replay.queued_jobs import HOUR, MINUTE, Jobs
 from bygones.audit.replay.turn_order import FairTree, flat, recent_usage, slurm_tree
 from bygones.document.document import Answer, Document
 
@@ -33,6 +33,13 @@ Backfill: TypeAlias = Literal["auto", "requested", "actual", "no"]
 
 IN_FORCE = "7d"
 """The policy in force where none is named: Slurm's default for PriorityDecayHalfLife."""
+
+
+DRAWS = 5
+"""How often each alternative is replayed, with jobs that are seen up to a minute late."""
+
+MOST_REPLAYED = 200_000
+"""Of long logs, alternatives are replayed less often: about so many jobs in all."""
 
 
 class Moved(NamedTuple):
@@ -57,19 +64,15 @@ class Change(NamedTuple):
     Attributes:
         agent: the user.
         before: the actual mean wait.
-        in_force: the mean wait in the replay of the policy in force.
         after: the mean wait in the replay of the alternative.
+        gain: by how much less the user would have waited on average over the draws, negative if longer; 0 if it is not
+            clear (`bygones.audit.replay.fidelity.clear`).
     """
 
     agent: str
     before: float
-    in_force: float
     after: float
-
-    @property
-    def gain(self) -> float:
-        """By how much less the user would have waited, negative if longer; 0 if the replay cannot tell."""
-        return clear(self.before - self.after, self.before - self.in_force)
+    gain: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +81,7 @@ class QueueCourse:
 
     Attributes:
         memory: the memory.
-        start: the start of each job.
+        start: the start of each job, where the scheduler sees jobs at their submission.
         changes: how the mean wait of each user would have changed, the largest gain first.
         earlier: the jobs that would have started earlier, the largest gain first.
         later: the jobs that would have started later, the largest loss first.
@@ -119,6 +122,7 @@ class QueueReplay(Answer):
         fidelity: how far its replay is from what happened.
         waits: each user's mean wait in microseconds: `actual`, `in force` and by the name of each alternative.
         courses: the queue under each alternative.
+        draws: how often each alternative was replayed.
         notes: skipped rows and assumptions, in sentences.
     """
 
@@ -135,6 +139,7 @@ class QueueReplay(Answer):
     fidelity: Fidelity
     waits: dict[str, np.ndarray]
     courses: tuple[QueueCourse, ...]
+    draws: int
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -200,6 +205,7 @@ class QueueReplay(Answer):
             "jobs": len(self.jobs),
             "capacity": {"amount": self.capacity, "unit": self.unit, "observed": self.is_observed},
             "in_force": {"memory": self.in_force.name, "assumed": self.is_assumed},
+            "draws": self.draws,
             "fidelity": {
                 "enough": named,
                 "median_error_hours": fidelity.error / HOUR,
@@ -273,12 +279,16 @@ def replay_queue(
         check_between("capacity", capacity, largest, math.inf, accepted, open_high=True)
     room = used if capacity is None else float(capacity)
 
-    def starts(memory: Alternative) -> np.ndarray:
-        usage = recent_usage(memory, tree.size, float(jobs.submit[0]))
-        return simulated(jobs, tree, usage, room, planned)
+    # Schedulers work in cycles, so in all draws but the first they see each job up to a minute late.
+    rng, draws = np.random.default_rng(0), max(1, min(DRAWS, MOST_REPLAYED // len(jobs)))
+    seen = [jobs.submit, *(jobs.submit + rng.uniform(0, MINUTE, len(jobs)) for _ in range(draws - 1))]
 
-    replayed = starts(current)
-    courses = tuple(_course(jobs, memory, replayed, starts(memory)) for memory in chosen)
+    def starts(memory: Alternative, times: np.ndarray) -> np.ndarray:
+        usage = recent_usage(memory, tree.size, float(jobs.submit[0]))
+        return simulated(jobs, tree, usage, room, planned, times)
+
+    replayed = starts(current, jobs.submit)
+    courses = tuple(_course(jobs, memory, replayed, [starts(memory, times) for times in seen]) for memory in chosen)
     notes = [clock.sentence(), *history.notes, *jobs.notes]
     if isinstance(entitlements, Shares):
         notes += entitlements.notes
@@ -302,6 +312,7 @@ def replay_queue(
             **{course.memory.name: jobs.mean_wait(course.start) for course in courses},
         },
         courses=courses,
+        draws=draws,
         notes=tuple(notes),
     )
 
@@ -341,15 +352,19 @@ def _planned(jobs: Jobs, backfill: Backfill) -> tuple[np.ndarray | None, str]:
     return np.where(known, jobs.requested, jobs.lasts), f"Jobs are backfilled by the run times requested{rest}."
 
 
-def _course(jobs: Jobs, memory: Alternative, replayed: np.ndarray, start: np.ndarray) -> QueueCourse:
-    """What an alternative changes against what happened, as far as the replay of the policy in force makes it clear."""
-    before, in_force, after = (jobs.mean_wait(each).tolist() for each in (jobs.start, replayed, start))
-    changes = [Change(*each) for each in zip(jobs.names, before, in_force, after, strict=True)]
-    gains = np.array(list(map(clear, (jobs.start - start).tolist(), (jobs.start - replayed).tolist())))
-    order = np.argsort(-gains, kind="stable").tolist()
+def _course(jobs: Jobs, memory: Alternative, replayed: np.ndarray, starts: list[np.ndarray]) -> QueueCourse:
+    """What an alternative changes against what happened, as far as it is clear."""
+    start, before = starts[0], jobs.mean_wait(jobs.start)
+    waits = np.array([jobs.mean_wait(each) for each in starts])
+    gains = clear(before - waits, before - jobs.mean_wait(replayed))
+    changes = [
+        Change(*each) for each in zip(jobs.names, before.tolist(), waits[0].tolist(), gains.tolist(), strict=True)
+    ]
+    by_job = clear(jobs.start - np.array(starts), jobs.start - replayed)
+    order = np.argsort(-by_job, kind="stable").tolist()
     moved = [
         tuple(Moved(jobs.number[i], jobs.names[jobs.who[i]], float(jobs.start[i]), float(start[i])) for i in rows)
-        for rows in ([i for i in order if gains[i] > 0], [i for i in reversed(order) if gains[i] < 0])
+        for rows in ([i for i in order if by_job[i] > 0], [i for i in reversed(order) if by_job[i] < 0])
     ]
     return QueueCourse(memory, start, tuple(sorted(changes, key=lambda each: -each.gain)), *moved)
 
