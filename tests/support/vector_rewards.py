@@ -12,6 +12,7 @@ import bygones
 
 NON_NEGATIVE = ("fishwood-v0", "four-room-v0", "fruit-tree-v0")
 SIGNED = ("resource-gathering-v0", "minecart-v0", "deep-sea-treasure-v0", "mo-mountaincar-v0")
+BURDENS = ("mo-mountaincar-v0",)
 IDS = (*NON_NEGATIVE, *SIGNED)
 # The ore in minecart-v0 is drawn from NumPy's global generator, whatever the seed.
 REPLAYABLE = tuple(name.replace("minecart-v0", "minecart-deterministic-v0") for name in IDS)
