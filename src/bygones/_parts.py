@@ -29,6 +29,7 @@ LIBRARIES = {
     "spark": {*_AUDIT, "pyspark"},
     "learn": {"jax", "numba", "scipy"},
     "envs": _ENVS,
+    "multi-agent": {*_ENVS, "pettingzoo"},
     "sb3": {*_ENVS, "stable_baselines3", "torch"},
     "morl": {*_ENVS, "morl_baselines", "torch"},
     "tensorboard": {"tensorboardX"},

@@ -89,6 +89,10 @@ class Fairness:
 
     def reward(self) -> Floats:
         """The scalar reward of the step that the memory has received last."""
+        return np.asarray((1.0 - self.judge.weight) * self.recall.total + self.gain())
+
+    def gain(self) -> Floats:
+        """The part of this reward that is about fairness."""
         judge, recall = self.judge, self.recall
         Z, utilities, present = recall.values, recall.utilities, recall.present
         if self._needs_sign and (utilities.min() < 0 if judge.kind == "good" else utilities.max() > 0):
@@ -100,7 +104,7 @@ class Fairness:
         self._Z, self._judged, self._welfare = Z, present, np.asarray(after)
         self._cumulative = self._cumulative + utilities
         self._taken = self._taken + (1.0 if present is None else present)
-        return np.asarray((1.0 - judge.weight) * recall.total + judge.gain(before, after))
+        return np.asarray(judge.gain(before, after))
 
     def begin(self, which: Bools | None = None) -> None:
         """Starts new episodes, in these entries of the batch or in all."""
@@ -167,7 +171,8 @@ def _check_signs(judge: Judge, name: str, memory: Memory, reward_space: Box) -> 
             ("positive", reward_space.high, "up to") if form.of_loads else ("negative", reward_space.low, "from")
         )
         wrong = np.flatnonzero(bound > 0 if form.of_loads else bound < 0)
-        listed = ", ".join(f"{i} ({side} {bound[i]:g})" for i in wrong)
+        named = [f"{i} ({side} {bound[i]:g})" for i in wrong]
+        listed = ", ".join(named if len(named) < 6 else [*named[:3], f"and {len(named) - 3} more"])
         cause = f"the reward space allows {sign} rewards in component{'s' * (len(wrong) > 1)} {listed}"
     if judge.kind == "burden" and not memory.can_be_negative:
         way_out = "these rewards are burdens: use 'power_burden', 'generalized_gini', 'egalitarian' or 'utilitarian'"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from gymnasium.spaces import Box, Dict, Space
 
-from bygones._arrays import Floats, check_count
+from bygones._arrays import Array, Floats, check_count, namespace
 from bygones.envs.wrappers.recall import AnyEnv, AnyObservation, AnyVectorEnv, Recall
 from bygones.memory import Memory
 
@@ -41,12 +41,12 @@ class Layout:
         """The joint observation of this memory, whose batch the observation has too."""
         return self.joined(observation, recall.values, recall.denominator if self.observe_denominator else None)
 
-    def joined(self, observation: AnyObservation, Z: Floats, d: Floats | None) -> AnyObservation:
+    def joined(self, observation: AnyObservation, Z: Array, d: Array | None) -> AnyObservation:
         """The joint observation; leading axes of Z are a batch that the observation has too."""
         if self.flat:
-            observed = np.reshape(observation, (*Z.shape[:-1], -1))
-            parts = [observed, Z] if d is None else [observed, Z, d]
-            return np.concatenate(parts, axis=-1, dtype=self.dtype, casting="unsafe")
+            xp = namespace(Z)
+            observed = xp.asarray(observation).reshape((*Z.shape[:-1], -1))
+            return xp.concatenate([observed, Z] if d is None else [observed, Z, d], axis=-1).astype(self.dtype)
         memory = {"memory": Z.astype(self.dtype)}
         if d is not None:
             memory["denominator"] = d.astype(self.dtype)

@@ -129,15 +129,21 @@ def over(which: Condition, values: Array) -> Array:
 
 def reward_space_of(env: object, given: Box | None) -> Box:
     """The bounds of the vector reward: the given ones, or from the nearest wrapper that has a `reward_space`."""
-    space: Box | None = given
-    layer: object = env
-    while space is None and layer is not None:
-        space, layer = getattr(layer, "reward_space", None), getattr(layer, "env", None)
+    space = given or nearest_space(env)
     if not isinstance(space, Box) or len(space.shape) != 1:
         raise ValueError(
             f"env must have a vector reward with a reward_space, a Box with one entry per objective, got {space}; "
             "if the environment has no reward_space, pass reward_space=Box(...)"
         )
+    return space
+
+
+def nearest_space(env: object) -> Box | None:
+    """The `reward_space` of the nearest layer that has one."""
+    space: Box | None = None
+    layer: object = env
+    while space is None and layer is not None:
+        space, layer = getattr(layer, "reward_space", None), getattr(layer, "env", None)
     return space
 
 
