@@ -1,7 +1,7 @@
 """Scenarios whose agents decide separately, as parallel environments of PettingZoo.
 
-    env = SeparateAgents("matthew", n=5, control="moves")
-    env = FairParallel(env, Discounted(half_life=50), "egalitarian", 0.9)
+env = SeparateAgents("matthew", n=5, control="moves")
+env = FairParallel(env, Discounted(half_life=50), "egalitarian", 0.9)
 """
 
 from __future__ import annotations
@@ -9,9 +9,6 @@ from __future__ import annotations
 from typing import Any, cast
 
 import numpy as np
-from gymnasium.error import ResetNeeded
-from gymnasium.spaces import Box, Discrete
-from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
 from bygones._arrays import Floats
@@ -23,12 +20,15 @@ from bygones.envs.noise import Noise
 from bygones.envs.scenario import Scenario, WorldState
 
 with needed_by("bygones.envs.separate", "multi-agent"):
+    from gymnasium.error import ResetNeeded
+    from gymnasium.spaces import Box, Discrete
+    from gymnasium.utils import seeding
     from pettingzoo import ParallelEnv
 
 Observation = NDArray[np.float32]
 
 
-class SeparateAgents(ParallelEnv[str, Observation, int]):
+class SeparateAgents(ParallelEnv[str, Observation, int]):  # type: ignore[misc]  # PettingZoo is not typed
     """A scenario in which every agent decides for itself: `job_scheduling`, `matthew` or `plant`.
 
     The reward of an agent is its utility. There is no memory and no welfare: `FairParallel` adds them. All agents live
@@ -117,10 +117,9 @@ class SeparateAgents(ParallelEnv[str, Observation, int]):
         if missing := [name for name in self.agents if name not in actions]:
             raise ValueError(f"actions must have a choice for each agent, but {listed(missing)} have none")
         for name in self.agents:
-            if not self._action_spaces[name].contains(actions[name]):
-                raise ValueError(
-                    f"actions must be whole numbers from 0 to {self._action_spaces[name].n - 1}, got {actions[name]!r} of {name}"
-                )
+            space, action = self._action_spaces[name], actions[name]
+            if not space.contains(action):
+                raise ValueError(f"actions must be whole numbers from 0 to {space.n - 1}, got {action!r} of {name}")
         return np.array([actions[name] for name in self.agents], dtype=float)
 
     def _observations(self) -> dict[str, Observation]:

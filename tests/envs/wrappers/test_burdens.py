@@ -46,16 +46,18 @@ def test_generalized_gini_weighs_the_heaviest_load_most(loads):
 
 
 def test_equal_loads_are_better_than_unequal_ones():
-    def episode(loads):
+    def episode(loads, welfare):
         return sum(step[1] for step in played(FairReward(Scripted(-np.array(loads), -2, 0), DISCOUNTED, welfare, 1.0)))
 
     for welfare in ("power_burden", "generalized_gini", "egalitarian"):
-        assert episode([[1.0, 1.0]]) > episode([[2.0, 0.0]])
+        assert episode([[1.0, 1.0]], welfare) > episode([[2.0, 0.0]], welfare)
 
 
 @pytest.mark.parametrize("welfare", ["nash", "alpha_fair(alpha=2)"])
 def test_welfare_of_goods_names_what_judges_burdens(welfare):
-    message = r"negative rewards in components 0 \(from -1\), 1 \(from -1\); these rewards are burdens: use 'power_burden', 'gen"
+    message = (
+        r"rewards in components 0 \(from -1\), 1 \(from -1\); these rewards are burdens: use 'power_burden', 'gener"
+    )
     with pytest.raises(ValueError, match=message):
         FairReward(Scripted([[-1.0, 0.0]], -1.0, 0.0), DISCOUNTED, welfare, 0.5)
 
@@ -69,7 +71,9 @@ def test_welfare_of_loads_is_refused_for_other_rewards(low, high):
 
 def test_memory_of_either_sign_has_no_loads():
     memory = MEMORIES["mixing, some negative"](2)
-    with pytest.raises(ValueError, match=r"power_burden needs .* but this memory can have either sign; use 'egalitarian'"):
+    with pytest.raises(
+        ValueError, match=r"power_burden needs .* but this memory can have either sign; use 'egalitarian'"
+    ):
         FairReward(Scripted([[-1.0, 0.0]], -1.0, 0.0), memory, "power_burden", 0.5)
 
 

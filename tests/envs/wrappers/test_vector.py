@@ -13,7 +13,17 @@ from mo_gymnasium.wrappers.vector import MORecordEpisodeStatistics, MOSyncVector
 
 import bygones
 from bygones.envs.wrappers import FairReward, RememberRewards, VectorFairReward, VectorRememberRewards
-from support.vector_rewards import BURDENS, IDS, MEMORIES, NON_NEGATIVE, REPLAYABLE, Scripted, VectorRewards, make, welfare_for
+from support.vector_rewards import (
+    BURDENS,
+    IDS,
+    MEMORIES,
+    NON_NEGATIVE,
+    REPLAYABLE,
+    Scripted,
+    VectorRewards,
+    make,
+    welfare_for,
+)
 
 NEXT_STEP, SAME_STEP, DISABLED = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED
 DISCOUNTED = bygones.Discounted(gamma=0.9)

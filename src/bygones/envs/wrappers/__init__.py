@@ -14,8 +14,8 @@ memory that is observed may differ from the one that is rewarded.
 at once and with every autoreset mode. Stable-Baselines3 vectorises single environments: use the first two with its
 `make_vec_env`.
 
-`FairParallel` and `FairAEC` do both at once for the environments of PettingZoo, in which every agent has a reward and an
-observation of its own, and `FairJaxMARL` for those of JaxMARL.
+`FairParallel` and `FairAEC` do both at once for the environments of PettingZoo, in which every agent has a reward and
+an observation of its own, and `FairJaxMARL` for those of JaxMARL.
 """
 
 from typing import TYPE_CHECKING

@@ -101,9 +101,7 @@ class Agents:
         shared: Info = {"welfare_memory": float(record["welfare_memory"])}
         if is_over:
             shared["episode_metrics"] = plain(self._fairness.episode_record())
-        own = {
-            name: {new: float(record[old][i]) for old, new in names.items()} for i, name in enumerate(self.names)
-        }
+        own = {name: {new: float(record[old][i]) for old, new in names.items()} for i, name in enumerate(self.names)}
         return {name: {**info, **own.get(name, {}), **shared} for name, info in given.items()}
 
 
@@ -177,6 +175,7 @@ def agent_layout(
     steps: float,
 ) -> Layout:
     """The layout of an agent's observation. A list of numbers gets longer; images and others are left alone."""
-    ordered = Box(reward_space.low[order], reward_space.high[order], dtype=np.float64)
+    low, high = (np.asarray(bound[order], float) for bound in (reward_space.low, reward_space.high))
+    ordered = Box(low, high, dtype=np.float64)
     is_list = isinstance(space, Box) and len(space.shape) == 1
     return layout(space, memory, ordered, observe_denominator, is_list, steps)

@@ -146,7 +146,9 @@ def _gini_among(who: Bools, shares: Floats) -> Floats:
     if (who.all(axis=-1) == who.any(axis=-1)).all():
         return np.asarray(inequality.gini(shares))
     rows = zip(who.reshape(-1, who.shape[-1]), shares.reshape(-1, who.shape[-1]), strict=True)
-    return np.array([inequality.gini(row[there]) if there.any() else 0.0 for there, row in rows]).reshape(who.shape[:-1])
+    return np.array([inequality.gini(row[there]) if there.any() else 0.0 for there, row in rows]).reshape(
+        who.shape[:-1]
+    )
 
 
 def _kind_of(reward_space: Box) -> Kind | None:
@@ -163,7 +165,7 @@ def _check_signs(judge: Judge, name: str, memory: Memory, reward_space: Box) -> 
     wanted = "burden" if form.of_loads else "good"
     if judge.kind == wanted and not memory.can_be_negative:
         return
-    needs = f"welfare {name} needs {'rewards of at most 0, which are loads' if form.of_loads else 'utilities of at least 0'}"
+    needed = "rewards of at most 0, which are loads" if form.of_loads else "utilities of at least 0"
     if judge.kind == wanted:
         cause = f"this memory can {'have either sign' if form.of_loads else 'fall below zero'}"
     else:
@@ -180,7 +182,7 @@ def _check_signs(judge: Judge, name: str, memory: Memory, reward_space: Box) -> 
         way_out = "use 'egalitarian', 'generalized_gini' or 'utilitarian', which take any sign"
     if not np.isfinite(reward_space.low).all() or not np.isfinite(reward_space.high).all():
         way_out += "; or pass the bounds of the rewards as reward_space, if they are known"
-    raise ValueError(f"{needs}, but {cause}; {way_out}")
+    raise ValueError(f"welfare {name} needs {needed}, but {cause}; {way_out}")
 
 
 def plain(record: Info) -> Info:

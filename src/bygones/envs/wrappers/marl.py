@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxmarl.environments import spaces
-from jaxmarl.environments.multi_agent_env import MultiAgentEnv
 
 from bygones._arrays import Array, check_count
 from bygones.envs.batches import Info, mapped
@@ -28,6 +26,11 @@ from bygones.envs.wrappers.recall import apart, read, remembered
 from bygones.memory import Memory
 from bygones.memory.contract import AnyState
 from bygones.welfare import AnyWelfare, check_axis
+
+if TYPE_CHECKING:
+    # JaxMARL prints two lines when it is imported, so that is left to whoever brings the environment.
+    from jaxmarl.environments.multi_agent_env import MultiAgentEnv
+    from jaxmarl.environments.spaces import Space
 
 ByAgent: TypeAlias = dict[str, Any]
 """Something of each agent, by its name."""
@@ -92,7 +95,7 @@ class FairJaxMARL:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         return getattr(self._env, name)
 
-    def observation_space(self, agent: str) -> spaces.Space:
+    def observation_space(self, agent: str) -> Space:
         """The space of an agent's observation, the same object at every call."""
         return self.observation_spaces[agent]
 
@@ -110,7 +113,8 @@ class FairJaxMARL:
         """Steps the environment and judges the rewards of the agents that were present."""
         agents = self._env.agents
         observations, env_state, rewards, dones, info = self._env.step(key, state.env_state, actions)
-        utilities = jnp.where(state.present, jnp.stack([jnp.asarray(rewards[name]) for name in agents]), 0.0)
+        received = jnp.stack([jnp.asarray(rewards[name]) for name in agents])
+        utilities = cast(Array, jnp.where(cast(jax.Array, state.present), received, 0.0))
         memory = remembered(self.memory, state.memory, utilities, state.present)
         before, after = (
             self.judge.welfare_of(read(self.memory, each, 1), state.present) for each in (state.memory, memory)
@@ -126,7 +130,7 @@ class FairJaxMARL:
             "utility": utilities,
             "cumulative": cumulative,
             "memory": read(self.memory, memory, 1),
-            "welfare_memory": jnp.full(len(agents), after),
+            "welfare_memory": jnp.full(len(agents), cast(jax.Array, after)),
         }
         judged = {name: shares[i] for i, name in enumerate(agents)}
         return self._seen(observations, now), now, judged, dones, info
@@ -142,7 +146,7 @@ class FairJaxMARL:
         d = self.memory.denominator(state.memory)
         seen = dict(observations)
         for name, (order, layout) in self._layouts.items():
-            mean = jnp.mean(cast(Array, d), keepdims=True) if layout.observe_denominator else None
+            mean = cast(jax.Array, d).mean(keepdims=True) if layout.observe_denominator else None
             seen[name] = layout.joined(observations[name], Z[order], mean)
         return seen
 
@@ -152,8 +156,10 @@ def _single(part: Array) -> Any:
     return jnp.float32 if jnp.issubdtype(part.dtype, jnp.floating) else part.dtype
 
 
-def _for_gymnasium(space: spaces.Space) -> gym.Space[Any]:
+def _for_gymnasium(space: Space) -> gym.Space[Any]:
     """The space as one of Gymnasium."""
+    from jaxmarl.environments import spaces
+
     if isinstance(space, spaces.Box):
         dtype: Any = np.dtype(space.dtype).type
         low, high = (np.broadcast_to(np.asarray(bound, dtype), space.shape) for bound in (space.low, space.high))
@@ -161,19 +167,21 @@ def _for_gymnasium(space: spaces.Space) -> gym.Space[Any]:
     if isinstance(space, spaces.Discrete):
         return gym.spaces.Discrete(int(space.n))
     if isinstance(space, spaces.MultiDiscrete):
-        return gym.spaces.MultiDiscrete(np.asarray(space.num_categories))
+        return gym.spaces.MultiDiscrete(space.num_categories.tolist())
     if isinstance(space, spaces.Dict):
         return gym.spaces.Dict({name: _for_gymnasium(part) for name, part in space.spaces.items()})
     raise ValueError(f"observations must be a Box, Discrete, MultiDiscrete or Dict of JaxMARL, got {space!r}")
 
 
-def _for_jaxmarl(space: gym.Space[Any]) -> spaces.Space:
+def _for_jaxmarl(space: gym.Space[Any]) -> Space:
     """The space as one of JaxMARL."""
+    from jaxmarl.environments import spaces
+
     if isinstance(space, gym.spaces.Box):
         return spaces.Box(space.low, space.high, space.shape, space.dtype)
     if isinstance(space, gym.spaces.Discrete):
         return spaces.Discrete(int(space.n))
     if isinstance(space, gym.spaces.MultiDiscrete):
-        return spaces.MultiDiscrete(space.nvec)
+        return spaces.MultiDiscrete(space.nvec.tolist())
     assert isinstance(space, gym.spaces.Dict)
     return spaces.Dict({name: _for_jaxmarl(part) for name, part in space.spaces.items()})

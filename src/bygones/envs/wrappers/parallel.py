@@ -15,7 +15,7 @@ from bygones.memory import Memory
 from bygones.welfare import AnyWelfare
 
 
-class FairParallel(BaseParallelWrapper[Any, Any, Any]):
+class FairParallel(BaseParallelWrapper[Any, Any, Any]):  # type: ignore[misc]  # PettingZoo is not typed
     r"""Adds the memory to the observations of a parallel environment, and makes its rewards the paper's.
 
     The reward of an agent is its utility. Agents that are not in `env.agents` at a step are masked: they are not judged

@@ -48,12 +48,13 @@ class Recall:
             raise ValueError(f"memory must be a bygones memory such as Discounted(gamma=0.99), got {memory!r}")
         self.memory = memory
         self.shape = (*batch, n_agents)
-        self._empty = mapped(lambda part: np.broadcast_to(part, batch + part.shape), memory.init(n_agents))
+        self._empty: AnyState = mapped(lambda part: np.broadcast_to(part, batch + part.shape), memory.init(n_agents))
+        self._state = self._empty
         self.forget()
 
     @property
     def denominator(self) -> Floats:
-        """The denominator d, on average over the agents, with an axis of length one; NaN where the memory keeps none."""
+        """The denominator d, on average over the agents, with an axis of length one; NaN if the memory keeps none."""
         d = self.memory.denominator(self._state)
         if d is None:
             return np.full((*self.shape[:-1], 1), np.nan)
@@ -65,7 +66,8 @@ class Recall:
         if utilities.shape != self.shape:
             raise ValueError(f"reward must be a vector reward of shape {self.shape}, got shape {utilities.shape}")
         if present is not None:
-            present, utilities = None if present.all() else present, np.where(present, utilities, 0.0)
+            utilities = np.where(present, utilities, 0.0)
+            present = None if present.all() else present
         total = utilities.sum(axis=-1)
         # One look at the sum instead of one at every reward: it is finite only if they are.
         if not (np.isfinite(total).all() if self.shape[1:] else math.isfinite(total)):
@@ -147,7 +149,7 @@ def nearest_space(env: object) -> Box | None:
     return space
 
 
-def check_single(env: AnyEnv, name: str) -> AnyEnv:
+def check_single(env: object, name: str) -> AnyEnv:
     """The environment, refused unless it is a single one of Gymnasium; `name` is that of the wrapper."""
     if isinstance(env, Env):
         return env
@@ -155,8 +157,8 @@ def check_single(env: AnyEnv, name: str) -> AnyEnv:
         raise ValueError(f"env is a vector environment: use Vector{name}")
     if hasattr(env, "possible_agents") or hasattr(env, "observation_spaces"):
         raise ValueError(
-            "env has several agents with a reward each: use FairParallel for PettingZoo's parallel environments, FairAEC "
-            "where agents take turns, and FairJaxMARL for JaxMARL, all in bygones.envs.wrappers"
+            "env has several agents with a reward each: use FairParallel for PettingZoo's parallel environments, "
+            "FairAEC where agents take turns, and FairJaxMARL for JaxMARL, all in bygones.envs.wrappers"
         )
     raise ValueError(f"env must be a gymnasium.Env whose reward is a vector, got {type(env).__name__}")
 

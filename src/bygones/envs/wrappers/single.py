@@ -139,8 +139,8 @@ class FairReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         gym.Wrapper.__init__(self, check_single(env, "FairReward"))
         bounds = reward_space_of(env, reward_space)
         # The memory that the agent observes right below is the one to judge, if it is the same.
-        self._shares = isinstance(env, RememberRewards) and env.remembers(memory, presence)
-        recall = env.recall if self._shares else Recall(memory, bounds.shape[0])
+        observed = env.recall if isinstance(env, RememberRewards) and env.remembers(memory, presence) else None
+        self._shares, recall = observed is not None, observed or Recall(memory, bounds.shape[0])
         self._fairness = Fairness(Judge.of(memory, welfare, weight, shaping_discount, bounds), recall)
         self._presence = presence
         self._present: Bools | None = None

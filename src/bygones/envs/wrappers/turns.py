@@ -15,7 +15,7 @@ from bygones.memory import Memory
 from bygones.welfare import AnyWelfare
 
 
-class FairAEC(BaseWrapper[Any, Any, Any]):
+class FairAEC(BaseWrapper[Any, Any, Any]):  # type: ignore[misc]  # PettingZoo is not typed
     r"""`FairParallel` for environments in which agents take turns: same arguments, observations, rewards and infos.
 
     A step of the memory is a turn: a half-life counts turns, of which a round has as many as there are agents. All

@@ -163,7 +163,7 @@ class VectorFairReward(_EpisodeWrapper):
 
     def step(self, actions: AnyAction) -> Step:
         """Steps every sub-environment and judges its vector reward."""
-        (observations, rewards, terminations, truncations, infos), instead, after = self._step(actions)
+        (observations, _, terminations, truncations, infos), instead, after = self._step(actions)
         scalars = np.where(instead, 0.0, self._fairness.reward())
         record = self._fairness.step_record()
         _tell(infos, record, ~instead & ~after)
