@@ -34,8 +34,8 @@ class SeparateAgents(ParallelEnv[str, Observation, int]):  # type: ignore[misc] 
     The reward of an agent is its utility. There is no memory and no welfare: `FairParallel` adds them. All agents live
     to the end of an episode, which is truncated after as many steps as the scenario has.
 
-    An agent observes all that the scenario shows: of each feature its own number first and then the others' in order,
-    then what is shared.
+    An agent observes all that the scenario shows: for each feature its own number and then the others' in order, and
+    at the end the shared numbers.
 
     Args:
         scenario: a scenario, or the name of one.

@@ -15,7 +15,7 @@ at once and with every autoreset mode. Stable-Baselines3 vectorises single envir
 `make_vec_env`.
 
 `FairParallel` and `FairAEC` do both at once for the environments of PettingZoo, in which every agent has a reward and
-an observation of its own, and `FairJaxMARL` for those of JaxMARL.
+an observation, and `FairJaxMARL` for JaxMARL.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-r"""Fairness among agents with names, each with a reward and an observation of its own.
+r"""Fairness among agents with names, each with a separate reward and observation.
 
 The reward of an agent is its utility, and one memory holds the recent totals of all agents. There are two kinds of
 learners:
@@ -38,7 +38,7 @@ Learners = Literal["central", "separate"]
 
 
 class Agents:
-    """The agents of an environment by name, with their memory and what is made of their rewards and observations.
+    """The agents of an environment by name, with their memory, and the rewards and observations that result.
 
     Attributes:
         names: all agents that can take part, in the order of the memory.
@@ -77,7 +77,7 @@ class Agents:
         self._fairness.begin()
 
     def rewards(self, given: Mapping[Agent, float], present: Iterable[Agent]) -> dict[Agent, float]:
-        """The rewards of a step, from those of the environment and the agents that took part in it."""
+        """The rewards of a step, from the environment's rewards and the agents that took part."""
         there = set(present)
         who = np.array([name in there for name in self.names])
         self._recall.receive([given.get(name, 0.0) for name in self.names], who)
@@ -118,7 +118,7 @@ def agents_of(
     reward_space: Box | None,
     horizon: int | None,
 ) -> Agents:
-    """The agents of an environment of PettingZoo; the arguments are those of `FairParallel`."""
+    """The agents of an environment of PettingZoo; the arguments are as in `FairParallel`."""
     names = getattr(env, "possible_agents", None)
     if not names:
         raise ValueError("env must have possible_agents, the names of all agents that can take part")
@@ -137,7 +137,7 @@ def agents_of(
 
 
 def bounds_of(env: object, given: Box | None, n_agents: int) -> Box:
-    """The bounds of the agents' rewards: as given, or those of the environment, or none."""
+    """The bounds of the agents' rewards: as given, or as the environment has them, or none."""
     if given is None and nearest_space(env) is None:
         return Box(-math.inf, math.inf, (n_agents,), dtype=np.float64)
     space = reward_space_of(env, given)

@@ -28,7 +28,7 @@ from bygones.memory.contract import AnyState
 from bygones.welfare import AnyWelfare, check_axis
 
 if TYPE_CHECKING:
-    # JaxMARL prints two lines when it is imported, so that is left to whoever brings the environment.
+    # JaxMARL prints two lines when it is imported. The module that makes the environment imports it anyway.
     from jaxmarl.environments.multi_agent_env import MultiAgentEnv
     from jaxmarl.environments.spaces import Space
 
@@ -37,10 +37,12 @@ ByAgent: TypeAlias = dict[str, Any]
 
 
 class FairState(NamedTuple):
-    """The state of an episode: of the environment, of the memory and of what was received."""
+    """The state of an episode."""
 
     env_state: Any
+    """The state of the environment."""
     memory: AnyState
+    """The state of the memory."""
     cumulative: Array
     """The totals received, one per agent."""
     present: Array

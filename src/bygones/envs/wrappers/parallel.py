@@ -24,10 +24,11 @@ class FairParallel(BaseParallelWrapper[Any, Any, Any]):  # type: ignore[misc]  #
     Observation:
         A list of numbers gets longer by the memory Z of all agents, the agent's own first and then the others in the
         order of `possible_agents`. An image or any other observation becomes a Dict with the entries `observation` and
-        `memory`, and a Dict gets `memory` as one more entry; what was there is left alone. The spaces are made once.
+        `memory`, and a Dict gets `memory` as one more entry. The observation itself is left alone. The spaces are made
+        once.
 
     Info:
-        Of each agent: its `utility`, its `cumulative` total, its `memory`, and `welfare_memory`, which is that of all.
+        Every agent has its `utility`, its `cumulative` total, its `memory`, and the `welfare_memory` of all agents.
         The last step of an episode adds `episode_metrics`: `welfare` and `gini` of the totals of all agents that took
         part in it. If rewards may have either sign there is no `gini`.
 
@@ -41,8 +42,8 @@ class FairParallel(BaseParallelWrapper[Any, Any, Any]):  # type: ignore[misc]  #
         observe_memory: whether agents observe the memory.
         observe_denominator: whether they observe its denominator as well.
         shaping_discount: the factor δ in $\delta\,W(Z^t) - W(Z^{t-1})$: 1 in the paper.
-        reward_space: the bounds of the agents' rewards, one entry per agent; by default those of the environment, if
-            it has a `reward_space`, else infinite. Rewards of at least 0 are goods, rewards of at most 0 burdens.
+        reward_space: the bounds of the agents' rewards, one entry per agent; by default the environment's
+            `reward_space` if it has one, else infinite. Rewards of at least 0 are goods, rewards of at most 0 burdens.
         horizon: the longest episode in steps, which bounds the memory in the observation.
     """
 

@@ -4,9 +4,8 @@ A memory is a rule; the state of an episode holds the numbers. One environment a
 axes, so all wrappers share this code.
 
 An agent that is absent is masked: its memory stands still, as if no time had passed for it. As long as everyone is
-present all agents have one clock, and the state is that of the memory. From the first absence on every agent has a
-clock of its own: the state is that of a batch of n copies of the memory, of which the i-th stops while agent i is
-absent, and $Z_i$ is read from the i-th.
+present, one state holds the memory of all. From the first absence on there is a separate clock for every agent. The
+state is then a batch of n copies of the memory. The i-th copy stops while agent i is absent, and $Z_i$ is read from it.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ class Recall:
     Attributes:
         memory: the rule.
         values: the remembered utilities Z; a new array after each step.
-        utilities: those of the last step, 0 for agents that were absent.
+        utilities: the utilities of the last step, 0 for absent agents.
         total: their sum.
-        present: who took part in the last step; None for everyone.
+        present: the agents that took part in the last step; None if all did.
     """
 
     def __init__(self, memory: Memory, n_agents: int, batch: tuple[int, ...] = ()) -> None:
@@ -169,7 +168,7 @@ def present_in(info: Info, presence: str | None, shape: tuple[int, ...]) -> Bool
     Args:
         info: of `reset` or `step`.
         presence: the name of its entry; None if all agents always take part.
-        shape: of the mask.
+        shape: the shape of the mask.
     """
     if presence is None:
         return None

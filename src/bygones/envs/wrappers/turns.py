@@ -60,7 +60,7 @@ class FairAEC(BaseWrapper[Any, Any, Any]):  # type: ignore[misc]  # PettingZoo i
         return self._agents.spaces[agent]
 
     def observe(self, agent: Agent) -> AnyObservation:
-        """What an agent observes, with the memory."""
+        """The observation of an agent, with the memory."""
         return self._agents.observation(agent, self.env.observe(agent))
 
     def reset(self, seed: int | None = None, options: Info | None = None) -> None:
@@ -82,7 +82,7 @@ class FairAEC(BaseWrapper[Any, Any, Any]):  # type: ignore[misc]  # PettingZoo i
             self.infos = {name: self.infos[name] for name in env.agents}
             return
         self.rewards = self._agents.rewards({name: env.rewards[name] for name in env.agents}, alive)
-        # What an agent has received since its last turn.
+        # An agent's rewards since its last turn.
         self._cumulative_rewards[acting] = 0.0
         for name, reward in self.rewards.items():
             self._cumulative_rewards[name] = self._cumulative_rewards.get(name, 0.0) + reward
