@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
@@ -189,10 +189,10 @@ def rules(
         if cap is not None:
             changes["cap"] = _parse_cap(cap)
         if changes:
+            before = ledger.rules(recording.at).entitlements
             event = ledger.change_rules(**recording.details, **changes)
-            recording.print_events(
-                [event], f"Rules {'changed' if has_come(event) else 'change'}{when_ahead(event, ledger.zone())}."
-            )
+            changed = f"Rules {'changed' if has_come(event) else 'change'}{when_ahead(event, ledger.zone())}."
+            recording.print_events([event], changed, *_no_longer_exempt(before, changes.get("entitlements", {})))
             return
         in_force, ahead, zone = ledger.rules(recording.at), ledger.rule_changes_after(recording.at), ledger.zone()
     data = {**in_force.to_dict(), "ahead": [{"at": iso(change.time), **change.settings} for change in ahead]}
@@ -435,6 +435,15 @@ def _read_entitlements(ledger: Ledger, path: Path, others: str | None) -> dict[s
     exempt = stood.rules.kind == "burden"
     weights = read_entitlements(path, stood.names, exempt=exempt, others=others, where="the ledger")
     return dict(zip(stood.names, weights.tolist(), strict=True))
+
+
+def _no_longer_exempt(before: Mapping[str, float], changed: Mapping[str, float]) -> list[str]:
+    """A sentence about each agent who was exempt before these entitlements changed."""
+    return [
+        f"{agent} was exempt, and now has an entitlement of {weight:g}."
+        for agent, weight in changed.items()
+        if weight and before.get(agent, 1.0) == 0
+    ]
 
 
 def _note_same_moment(ledger: Ledger, at: str) -> None:

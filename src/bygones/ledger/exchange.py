@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 from bygones._csv import number, read, separator, shield
 from bygones._parts import needed_by
 from bygones._text import check_text
+from bygones._times import Order, with_year_first
 from bygones.ledger.model.events import Entry, Event, details_text
 from bygones.ledger.model.times import as_datetime, day, instant
 from bygones.ledger.plans.planned_dates import PlannedTurn
@@ -25,15 +26,21 @@ PLAN_COLUMNS = ("date", "time", "agent", "what", "amount", "event")
 """The columns of an exported plan."""
 
 
-def read_entries(path: Path, agent: str = "agent", time: str = "time", amount: str | None = None) -> list[Entry]:
-    """Entries of a history, one row each, with optional columns `note` and `key`.
+def read_entries(
+    path: Path, agent: str = "agent", time: str = "time", amount: str | None = None, order: Order | None = None
+) -> list[Entry]:
+    """Entries of a history, one row each, with optional columns `note` and `key`; empty rows are left out.
 
-    The amount is in the column `amount`, or in `utility`, its name in a history for an audit.
+    The amount is in the column `amount`, or in `utility`, its name in a history for an audit. `order` tells how dates
+    with slashes are written.
     """
     entries = []
     needed = (agent, time) if amount is None else (agent, time, amount)
     rows = read(path, needed, options=("--agent", "--time", "--amount"))
     amount = amount or _amount_column(path, rows[0][1])
+    rows = [(line, row) for line, row in rows if any(row.values())]
+    if not rows:
+        raise ValueError(f"{path} has only empty rows below its header")
     for line, row in rows:
         place = f"{path}, row {line}"
         where = f"{place}: "
@@ -43,8 +50,9 @@ def read_entries(path: Path, agent: str = "agent", time: str = "time", amount: s
                 f"{where}kind must be received, got {kind!r}: a history has only amounts received; to move a whole "
                 "ledger, use `bygones ledger copy`"
             )
+        at = row[time] if order is None else with_year_first(row[time], order)
         try:
-            instant(row[time], time)
+            instant(at, time)
         except ValueError as error:
             raise ValueError(f"{where}{error}") from None
         name = check_text(f"{where}{agent}", row[agent], empty=False)
@@ -52,7 +60,7 @@ def read_entries(path: Path, agent: str = "agent", time: str = "time", amount: s
             Entry(
                 name,
                 number(f"{where}{amount}", row[amount]),
-                row[time],
+                at,
                 row.get("note", ""),
                 row.get("key") or None,
                 where=place,

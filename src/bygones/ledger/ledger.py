@@ -147,7 +147,7 @@ class Ledger(Readable):
         )
 
     def leave(self, agent: str, *, at: When | None = None, note: str = "", key: str | None = None) -> Event:
-        """An agent leaves; their recent total continues to fade."""
+        """An agent leaves; their recent total continues to fade, and holds and resumes ahead become void."""
         return self._take_part("leave", agent, at, note, key)
 
     def hold(self, agent: str, *, at: When | None = None, note: str = "", key: str | None = None) -> Event:
@@ -163,6 +163,7 @@ class Ledger(Readable):
             key,
             lambda book: [kind, book.maybe(at), agent, note],
             lambda tx: records.take_part(tx, kind, agent, at, note),
+            lambda _, events: next(event for event in events if event.kind == kind),
         )
 
     def record(

@@ -90,8 +90,24 @@ def take_part(tx: Transaction, kind: str, agent: str, at: When | None, note: str
     changes = _participation(tx, names)[name]
     if kind == "leave":
         _check_nothing_after(tx, name, time)
+        if _void_ahead(tx, name, time, note):
+            tx.finish()
+            changes = _participation(tx, names)[name]
     participation.with_change(changes, time, kind, name, tx.book.zone)
     return tx.append(kind, time, agent=name, note=check_text("note", note))
+
+
+def _void_ahead(tx: Transaction, name: str, time: int, note: str) -> bool:
+    """Makes an agent's holds and resumes that lie ahead, and after an instant, void; whether there were any."""
+    table = schema.events
+    ahead = [table.c.kind.in_(("hold", "resume")), table.c.time > max(time, tx.recorded), schema.agents.c.name == name]
+    query = sa.select(table.c.seq).join_from(table, schema.agents).where(*ahead, in_effect())
+    # The latest first: a hold whose resume still counts cannot be void.
+    latest_first = query.order_by(table.c.time.desc(), table.c.seq.desc())
+    seqs = list(tx.connection.execute(latest_first).scalars())
+    for seq in seqs:
+        void(tx, seq, note)
+    return bool(seqs)
 
 
 def amounts(

@@ -132,7 +132,10 @@ def _of_date(
         (here if is_here else away).append((line, left))
     if not (here or nobody):
         raise ValueError(f"{path}: nobody is available on {day}")
-    request = problem(here) if here else problem(away).among([])
+    try:
+        request = problem(here) if here else problem(away).among([])
+    except ValueError as error:
+        raise error if ", row " in str(error) else ValueError(f"{day}: {error}") from None
     gone = dict.fromkeys(row["agent"] for _, row in away if row["agent"] not in request.agent_names)
     return DateNeeds(at, _DAY.fullmatch(text.strip()) is not None, request, tuple(gone))
 

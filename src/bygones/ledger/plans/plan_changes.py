@@ -16,8 +16,9 @@ from bygones.document.document import Block, Column, Document, Table
 from bygones.ledger.actions import records
 from bygones.ledger.actions.decisions import Proposal, fill, possible
 from bygones.ledger.actions.explanations import SWAPPED
+from bygones.ledger.actions.remade import causes
 from bygones.ledger.model.events import RECEIVED, Entry, Event, load_details
-from bygones.ledger.model.participation import PRESENT, status
+from bygones.ledger.model.participation import PRESENT, Participation, status
 from bygones.ledger.model.participation import read as read_participation
 from bygones.ledger.model.rules import RuleBook, Rules
 from bygones.ledger.model.times import as_datetime, day_in_words, instant, iso
@@ -162,7 +163,10 @@ def replanned_document(
     ]
     changed = counted(sum(date.changed for date in dates), "turn")
     headline = f"{changed} reassigned on {counted(len(dates), 'date')} (times in {zone})"
-    closing = "Recorded." if recorded else "Nothing was recorded: add --accept to record this."
+    if recorded and all(date.before == date.after for date in dates):
+        closing = "Nothing was recorded, since nothing can be changed."
+    else:
+        closing = "Recorded." if recorded else "Nothing was recorded: add --accept to record this."
     return Document(headline, [Table("", columns, rows), *open_turns, closing], "Plan")
 
 
@@ -182,9 +186,14 @@ def replan(
         details = load_details(plan.details)
         now = (needs or {}).get(int(plan.time))
         if now is not None:
-            participation = rows.participation_of(tx.connection, now.request.agent_names)
-            now, _ = without_later_joiners(now, participation, tx.book.zone)
-        request = _asked(problem_from(details["request"]), now)
+            now, _ = without_later_joiners(now, _members(tx, now), tx.book.zone)
+        request = problem_from(details["request"])
+        if now is not None and isinstance(request, Assign) is not isinstance(now.request, Assign):
+            raise ValueError(
+                f"{tx.book.format_instant(plan.time)} was planned from a table of another form, either with or without "
+                "items: give a table with the columns of the plan's table"
+            )
+        request = _asked(request, now)
         why = {turn.seq: _cannot(turn, now) for turn in turns}
         if not any(why.values()) or request is None:
             continue
@@ -194,7 +203,7 @@ def replan(
         try:
             decision, stay = _filled(tx, plan, request, kept, [turn.item for turn in turns if why[turn.seq]])
         except ValueError:
-            changes.append(Replanned(plan.time, all_day, before, before, (*_reasons(had), NOBODY_ELSE)))
+            changes.append(Replanned(plan.time, all_day, before, before, (*causes(had), NOBODY_ELSE)))
             stuck.append([plan.seq, had])
             continue
         records.void(tx, plan.seq, note)
@@ -206,12 +215,35 @@ def replan(
             "all_day": all_day,
             "redecides": plan.seq,
         }
-        record_date(tx, plan.time, about, [*staying, *decision.given], check_text("note", note))
-        after = (*(turn.turn for turn in kept if stay), *turns_of(decision.given, request, tx.book.at(plan.time)))
-        changes.append(Replanned(plan.time, all_day, before, after, _reasons(had)))
+        new = record_date(tx, plan.time, about, [*staying, *decision.given], check_text("note", note))
+        left = [turn for turn in turns if not (stay and turn in kept)]
+        now_counts = _correct_again(tx, left, decision.given, new[len(staying) :])
+        after = (*(turn.turn for turn in kept if stay), *turns_of(now_counts, request, tx.book.at(plan.time)))
+        changes.append(Replanned(plan.time, all_day, before, after, causes(had)))
     if stuck and len(stuck) < len(changes):
         tx.together(stuck=stuck)
     return changes
+
+
+def _correct_again(
+    tx: Transaction, left: Sequence[PlannedTurn], given: Sequence[Given], turns: Sequence[Event]
+) -> list[Given]:
+    """Corrects new turns to the amounts to which those in whose place they are were corrected; what they give now.
+
+    A corrected amount holds for every agent, as in a swap. The parts of an amount are divided anew.
+    """
+    counts = revised_table.amounts_of(tx.connection, [turn.seq for turn in left if turn.part is None])
+    corrected = [(turn.item, counts[turn.seq]) for turn in left if turn.seq in counts]
+    now = list(given)
+    for place, each in enumerate(given):
+        amount_of = next((pair for pair in corrected if pair[0] == each.item), None)
+        if amount_of is not None:
+            corrected.remove(amount_of)
+            now[place] = each._replace(utility=amount_of[1])
+    changed = [place for place, each in enumerate(given) if now[place] != each]
+    to = [now[place].utility for place in changed]
+    records.correct_all(tx, [turns[place] for place in changed], to, "as corrected before")
+    return now
 
 
 def _filled(
@@ -227,11 +259,6 @@ def _filled(
         return fill(tx.connection, stood, here, {turn.agent for turn in kept}, vacant, int(tx.head.head), draw)
 
 
-def _reasons(had: Sequence[Sequence[Any]]) -> tuple[str, ...]:
-    """Who cannot take a turn, and why."""
-    return tuple(f"{agent} is {why}" for agent, *_, why in had if why)
-
-
 def replanned(tx: Transaction, events: Sequence[Event]) -> list[Replanned]:
     """The dates of a plan that some events decided again, and those for which nobody could be found."""
     changes = []
@@ -240,15 +267,30 @@ def replanned(tx: Transaction, events: Sequence[Event]) -> list[Replanned]:
         details = plan.details or {}
         given = [Given(*fields) for *fields, _ in turns]
         before = turns_of(given, problem_from(details["request"]), tx.book.at(plan.time))
-        changes.append(Replanned(plan.time, details["all_day"], before, before, (*_reasons(turns), NOBODY_ELSE)))
+        changes.append(Replanned(plan.time, details["all_day"], before, before, (*causes(turns), NOBODY_ELSE)))
+    to = {event.refers: (event.details or {})["to"] for event in events if event.kind == "correction"}
     for event in (event for event in events if event.kind == "plan"):
         details, rules = event.details or {}, tx.book.at(event.time)
         request = problem_from(details["request"])
         had = [Given(*fields) for *fields, _ in details["turns"]]
-        after = [derived.load_given(tx.connection, turn.seq)[0] for turn in events if turn.refers == event.seq]
+        after = [
+            derived.load_given(tx.connection, turn.seq)[0]._replace(utility=to.get(turn.seq, turn.amount or 0.0))
+            for turn in events
+            if turn.refers == event.seq
+        ]
         before, now = (turns_of(given, request, rules) for given in (had, after))
-        changes.append(Replanned(event.time, details["all_day"], before, now, _reasons(details["turns"])))
+        changes.append(Replanned(event.time, details["all_day"], before, now, causes(details["turns"])))
     return sorted(changes, key=lambda change: change.at)
+
+
+def _members(tx: Transaction, now: DateNeeds) -> dict[str, Participation]:
+    """When each agent of a date took part, refused if any has never joined."""
+    participation = rows.participation_of(tx.connection, now.request.agent_names)
+    for agent in now.request.agent_names:
+        if agent not in participation:
+            error = rows.unknown_agent(agent, rows.load_names(tx.connection))
+            raise ValueError(f"{tx.book.format_instant(now.at)}: {error}")
+    return participation
 
 
 def _asked(planned_for: Problem | None, now: DateNeeds | None) -> Problem | None:

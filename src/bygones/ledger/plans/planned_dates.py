@@ -270,11 +270,13 @@ def publish(tx: Transaction, plan: Plan, note: str = "") -> None:
         record_date(tx, each.needs.at, details, each.proposal.given, note)
 
 
-def record_date(tx: Transaction, at: int, details: dict[str, Any], given: Sequence[Given], note: str = "") -> None:
-    """Records the plan for a date, and a turn for each assignment."""
+def record_date(
+    tx: Transaction, at: int, details: dict[str, Any], given: Sequence[Given], note: str = ""
+) -> list[Event]:
+    """Records the plan for a date, and a turn for each assignment; the turns."""
     event = tx.append("plan", tx.time(as_datetime(at)), details=details, note=note)
     entries = [Entry(each.agent, each.utility, as_datetime(at)) for each in given]
-    records.amounts(tx, "planned", entries, refers=event.seq, details=[turn_details(each) for each in given])
+    return records.amounts(tx, "planned", entries, refers=event.seq, details=[turn_details(each) for each in given])
 
 
 def turn_details(given: Given) -> dict[str, Any] | None:
