@@ -28,6 +28,7 @@ from bygones.cli.console import answering, json_text, print_paths, say
 from bygones.cli.ledger_arguments import (
     At,
     Author,
+    Lasts,
     RecordedAt,
     Recording,
     RecordingAt,
@@ -163,6 +164,10 @@ def rules(
             "The entitlement of agents who are not in that file, such as 1 (default: they are refused).", "NUMBER"
         ),
     ] = None,
+    overlaps: Annotated[
+        Literal["refused", "allowed"] | None,
+        optional("Whether an agent may have two turns at the same time (default: refused).", "{refused,allowed}"),
+    ] = None,
     recording: RecordedAt = RecordingAt(),
 ) -> None:
     """Show the rules, or change some of them from a given time on.
@@ -176,6 +181,7 @@ def rules(
 
     changes: dict[str, Any] = {"half_life": half_life, "welfare": welfare, "rule": rule, "newcomers": newcomers}
     changes |= {"reports": reports, "time_zone": time_zone, "memory": memory, "thing": thing, "unit": unit}
+    changes["overlaps"] = overlaps
     changes["half_lives"] = dict(_parse_half_life(text) for texts in half_life_of for text in texts) or None
     changes["hold_stops_clock"] = None if hold_stops_clock is None else hold_stops_clock == "yes"
     weights = dict(_parse_entitlement(text) for texts in entitlement_of for text in texts)
@@ -240,6 +246,7 @@ def decide(
     target: Target,
     needs: Needs,
     k: NumberOfPlaces = None,
+    lasts: Lasts = (),
     amount: AmountToDivide = None,
     whole: Whole = False,
     capacity: Capacity = None,
@@ -257,6 +264,7 @@ def decide(
     """
     from bygones.allocation.tables import problem_of_rows, read_rows
     from bygones.ledger import StaleProposalError
+    from bygones.ledger.model.span import read_lasts
     from bygones.ledger.plans.date_needs import has_dates
 
     rows, json = read_rows(needs), recording.json
@@ -274,18 +282,20 @@ def decide(
             capacity=capacity,
             why_not=why_not,
             publish=yes,
+            lasts=lasts,
             recording=recording,
         )
         return
     request = problem_of_rows(needs, rows, k=k, amount=amount, capacity=capacity, whole=whole)
+    lengths = read_lasts(lasts)
     with recording.open(target) as ledger:
         if recording.at is not None and not (recording.key is not None and ledger.with_key(recording.key)):
             _note_same_moment(ledger, recording.at)
         if yes:
-            _print_decision(ledger.decide(request, **recording.details), why_not, json, recorded=True)
+            _print_decision(ledger.decide(request, lasts=lengths, **recording.details), why_not, json, recorded=True)
             return
         while True:
-            proposal = ledger.propose(request, at=recording.at)
+            proposal = ledger.propose(request, at=recording.at, lasts=lengths)
             _print_decision(proposal, why_not, json, recorded=False)
             if json:
                 return

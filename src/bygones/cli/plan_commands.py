@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
@@ -11,8 +11,11 @@ from bygones._files import check_output, replacing
 from bygones.cli.allocation_commands import AmountToDivide, Capacity, NumberOfPlaces, Whole, WhyNot
 from bygones.cli.arguments import Output, Printed, optional
 from bygones.cli.console import answering, print_paths, say
-from bygones.cli.ledger_arguments import Recorded, Recording, Target, open_ledger, print_answer, print_recorded
+from bygones.cli.ledger_arguments import Lasts, Recorded, Recording, Target, open_ledger, print_answer, print_recorded
 from bygones.cli.pictures import save_beside
+
+if TYPE_CHECKING:
+    from bygones.ledger.model.span import Span
 
 From = Annotated[
     str | None, arg(name="from", help="The first date (default: now).", help_behavior_hint="", metavar="DATE")
@@ -37,6 +40,7 @@ def plan(
     until: Annotated[str | None, optional("The first date that is not included.", "DATE")] = None,
     every: Annotated[str, arg(help="The time from one date to the next, in whole days.")] = "1d",
     k: NumberOfPlaces = None,
+    lasts: Lasts = (),
     amount: AmountToDivide = None,
     whole: Whole = False,
     capacity: Capacity = None,
@@ -53,9 +57,10 @@ def plan(
 
     For example:
         bygones ledger plan ward.db december.csv
-        bygones ledger plan ward.db people.csv --from 2026-12-01 --until 2027-01-01 --publish
+        bygones ledger plan ward.db people.csv --from 2026-12-01 --until 2027-01-01 --lasts 20:00-06:00 --publish
         bygones ledger plan ward.db december.csv --why-not Ana --date 2026-12-24
     """
+    from bygones.ledger.model.span import read_lasts
     from bygones.ledger.plans.date_needs import dates_from, read_dates
     from bygones.ledger.storage.keys import check_unused
     from bygones.report.figures.plan_figures import plan_figure
@@ -67,7 +72,8 @@ def plan(
     with recording.open(target) if publish else open_ledger(target, recording.author) as ledger:
         zone = ledger.zone()
         dates = [] if from_ is None or until is None else dates_from(from_, until, every, zone)
-        needs = read_dates(table, zone, dates, k=k, capacity=capacity, amount=amount, whole=whole)
+        lengths = read_lasts(lasts)
+        needs = read_dates(table, zone, dates, k=k, capacity=capacity, amount=amount, whole=whole, lasts=lengths)
         if publish:
             answer = ledger.plans.publish(needs, **recording.details)
         else:
@@ -144,12 +150,18 @@ def replan(
 
     with recording.open(target) as ledger:
         zone = ledger.zone()
-        dates = list(dict.fromkeys(iso(turn.at) for turn in ledger.plans.turns(from_)))
+        turns = ledger.plans.turns(from_)
+        dates = list(dict.fromkeys(iso(turn.at) for turn in turns))
+        lengths: dict[int, dict[str, Span]] = {}
+        for turn in turns:
+            if turn.span.hours:
+                lengths.setdefault(turn.at, {})[turn.item or ""] = turn.span
         decided, in_force = ledger.plans.uncovered(), ledger.rules()
         needs, source = [], ""
         if table is not None:
             own_dates = has_dates(read_rows(table))
-            needs = read_dates(table, zone, [] if own_dates else dates, nobody=True) if dates else []
+            dates_asked = [] if own_dates else dates
+            needs = read_dates(table, zone, dates_asked, nobody=True, planned=lengths) if dates else []
             source = table.read_bytes().hex()
         changes = ledger.plans.redecide(from_, needs=needs, source=source, accept=accept, **recording.details)
     data = {

@@ -29,8 +29,9 @@ PLAN_COLUMNS = ("date", "time", "agent", "what", "amount", "event")
 def read_entries(
     path: Path, agent: str = "agent", time: str = "time", amount: str | None = None, order: Order | None = None
 ) -> list[Entry]:
-    """Entries of a history, one row each, with optional columns `note` and `key`; empty rows are left out.
+    """Entries of a history, one row each, with optional columns `note`, `key`, and `lasts` or `until` for the length.
 
+    Empty rows are left out.
     The amount is in the column `amount`, or in `utility`, its name in a history for an audit. `order` tells how dates
     with slashes are written.
     """
@@ -64,6 +65,7 @@ def read_entries(
                 row.get("note", ""),
                 row.get("key") or None,
                 where=place,
+                lasts=row.get("lasts") or (f"until {row['until']}" if row.get("until") else ""),
             )
         )
     return entries
@@ -76,7 +78,7 @@ def ignored_columns(path: Path, *used: str) -> list[str]:
         file.seek(0)
         names = [name.strip() for name in next(csv.reader(file, delimiter=separator(header)), [])]
     amounts = {"amount", "utility"} if len(used) < 3 else set[str]()
-    return [name for name in names if name and name not in {*used, *amounts, "note", "key", "kind"}]
+    return [name for name in names if name and name not in {*used, *amounts, "note", "key", "kind", "lasts", "until"}]
 
 
 def _amount_column(path: Path, row: dict[str, str]) -> str:

@@ -235,7 +235,10 @@ def asked(entries: Sequence[Entry], book: RuleBook) -> list[Any]:
     return [
         "record",
         None,
-        [[entry.agent, keys.number(entry.amount), book.maybe(entry.at), entry.note] for entry in entries],
+        [
+            [entry.agent, keys.number(entry.amount), book.maybe(entry.at), entry.note, *filter(None, [entry.lasts])]
+            for entry in entries
+        ],
     ]
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -18,9 +20,10 @@ from bygones.ledger.actions.decisions import Proposal, fill, possible
 from bygones.ledger.actions.explanations import SWAPPED
 from bygones.ledger.actions.remade import causes
 from bygones.ledger.model.events import RECEIVED, Entry, Event, load_details
-from bygones.ledger.model.participation import PRESENT, Participation, status
+from bygones.ledger.model.participation import PRESENT, Participation, status, status_over
 from bygones.ledger.model.participation import read as read_participation
 from bygones.ledger.model.rules import RuleBook, Rules
+from bygones.ledger.model.span import Spans, load_spans, whole
 from bygones.ledger.model.times import as_datetime, day_in_words, instant, iso
 from bygones.ledger.plans.date_needs import DateNeeds
 from bygones.ledger.plans.planned_dates import (
@@ -37,6 +40,7 @@ from bygones.ledger.plans.planned_dates import (
 from bygones.ledger.storage import derived, draw_table, keys, revised_table, rows, schema, timeline
 from bygones.ledger.storage.revised_table import in_effect
 from bygones.ledger.storage.transaction import Transaction
+from bygones.ledger.storage.turn_times import span_of_event, turns_during
 
 NOBODY_ELSE = "nobody else can take it"
 
@@ -50,6 +54,7 @@ class Replanned(NamedTuple):
         before: who had which turn.
         after: who has which turn now.
         why: for each turn that could not stay, the reason.
+        spans: how long each item lasts, as far as it is known.
     """
 
     at: int
@@ -57,6 +62,7 @@ class Replanned(NamedTuple):
     before: tuple[Turn, ...]
     after: tuple[Turn, ...]
     why: tuple[str, ...]
+    spans: Spans = MappingProxyType({})
 
     @property
     def changed(self) -> int:
@@ -70,8 +76,10 @@ class Replanned(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """The date, of the types that JSON has."""
         before, after = ([turn._asdict() for turn in turns] for turns in (self.before, self.after))
-        return self._asdict() | {
-            "at": iso(self.at), "before": before, "after": after, "why": list(self.why), "changed": self.changed
+        lasts = {"lasts": {item: span.to_dict() for item, span in self.spans.items()}} if self.spans else {}
+        return {
+            "at": iso(self.at), "all_day": self.all_day, "before": before, "after": after, "why": list(self.why),
+            "changed": self.changed, **lasts,
         }  # fmt: skip
 
 
@@ -154,7 +162,7 @@ def replanned_document(
     ]  # fmt: skip
     rows = [
         [
-            date_in_words(date.at, date.all_day, zone),
+            date_in_words(date.at, date.all_day, zone, date.spans),
             turns_in_words(date.before),
             turns_in_words(date.after),
             "; ".join(date.why),
@@ -198,12 +206,12 @@ def replan(
         if not any(why.values()) or request is None:
             continue
         had = [[turn.agent, turn.item, turn.part, turn.amount, why[turn.seq]] for turn in turns]
-        before, all_day = tuple(turn.turn for turn in turns), turns[0].all_day
+        before, all_day, spans = tuple(turn.turn for turn in turns), turns[0].all_day, load_spans(details)
         kept = [turn for turn in turns if not why[turn.seq]]
         try:
             decision, stay = _filled(tx, plan, request, kept, [turn.item for turn in turns if why[turn.seq]])
         except ValueError:
-            changes.append(Replanned(plan.time, all_day, before, before, (*causes(had), NOBODY_ELSE)))
+            changes.append(Replanned(plan.time, all_day, before, before, (*causes(had), NOBODY_ELSE), spans))
             stuck.append([plan.seq, had])
             continue
         records.void(tx, plan.seq, note)
@@ -219,7 +227,7 @@ def replan(
         left = [turn for turn in turns if not (stay and turn in kept)]
         now_counts = _correct_again(tx, left, decision.given, new[len(staying) :])
         after = (*(turn.turn for turn in kept if stay), *turns_of(now_counts, request, tx.book.at(plan.time)))
-        changes.append(Replanned(plan.time, all_day, before, after, causes(had)))
+        changes.append(Replanned(plan.time, all_day, before, after, causes(had), spans))
     if stuck and len(stuck) < len(changes):
         tx.together(stuck=stuck)
     return changes
@@ -253,10 +261,13 @@ def _filled(
     with tx.trying():
         records.void(tx, plan.seq)
         tx.finish()
-        stood = timeline.standing(tx.connection, tx.book, plan.time)
-        here, _ = possible(request, stood)
+        stood, spans = timeline.standing(tx.connection, tx.book, plan.time), load_spans(load_details(plan.details))
+        others = turns_during(tx.connection, whole(spans)) if spans else []
+        here, _ = possible(request, stood, spans, others)
         draw = draw_table.draw_for_date(tx.connection, plan.time, tx.book.zone)
-        return fill(tx.connection, stood, here, {turn.agent for turn in kept}, vacant, int(tx.head.head), draw)
+        taken = {turn.agent for turn in kept}
+        decision, stay = fill(tx.connection, stood, here, taken, vacant, int(tx.head.head), draw)
+        return replace(decision, spans=spans), stay
 
 
 def replanned(tx: Transaction, events: Sequence[Event]) -> list[Replanned]:
@@ -267,7 +278,8 @@ def replanned(tx: Transaction, events: Sequence[Event]) -> list[Replanned]:
         details = plan.details or {}
         given = [Given(*fields) for *fields, _ in turns]
         before = turns_of(given, problem_from(details["request"]), tx.book.at(plan.time))
-        changes.append(Replanned(plan.time, details["all_day"], before, before, (*causes(turns), NOBODY_ELSE)))
+        why, spans = (*causes(turns), NOBODY_ELSE), load_spans(details)
+        changes.append(Replanned(plan.time, details["all_day"], before, before, why, spans))
     to = {event.refers: (event.details or {})["to"] for event in events if event.kind == "correction"}
     for event in (event for event in events if event.kind == "plan"):
         details, rules = event.details or {}, tx.book.at(event.time)
@@ -279,7 +291,8 @@ def replanned(tx: Transaction, events: Sequence[Event]) -> list[Replanned]:
             if turn.refers == event.seq
         ]
         before, now = (turns_of(given, request, rules) for given in (had, after))
-        changes.append(Replanned(event.time, details["all_day"], before, now, causes(details["turns"])))
+        why, spans = causes(details["turns"]), load_spans(details)
+        changes.append(Replanned(event.time, details["all_day"], before, now, why, spans))
     return sorted(changes, key=lambda change: change.at)
 
 
@@ -360,9 +373,18 @@ def _terms(tx: Transaction, row: Event, given: Event) -> Given:
     """The terms on which an agent takes a turn in exchange for theirs, refused if they cannot take it."""
     taker, when = str(given.agent), tx.book.format_instant(row.time)
     stood = timeline.standing(tx.connection, tx.book, row.time)
-    status = dict(zip(stood.names, stood.status, strict=True)).get(taker, "not a member")
-    if status != PRESENT:
-        raise ValueError(f"{taker!r} is {status} at {when} and cannot take event {row.seq}")
+    changes = dict(zip(stood.names, stood.participation, strict=True)).get(taker)
+    for span in span_of_event(tx.connection, row):
+        status = "not a member" if changes is None else status_over(changes, span)
+        if status != PRESENT:
+            raise ValueError(f"{taker!r} is {status} at {when} and cannot take event {row.seq}")
+        others = turns_during(tx.connection, span, without=[row.seq, given.seq])
+        mine = next((turn for turn in others if turn.agent == taker), None)
+        if mine is not None and stood.rules.overlaps == "refused":
+            raise ValueError(
+                f"{taker!r} has a turn from {mine.span.in_words(tx.book.zone)} (event {mine.seq}) and cannot take "
+                f"event {row.seq} at {when}"
+            )
     counts = revised_table.amounts_of(tx.connection, [row.seq])
     amount = counts.get(row.seq, row.amount or 0.0)
     if row.refers is None:

@@ -8,6 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from bygones.ledger.model.events import RECEIVED, Event
+from bygones.ledger.model.span import save_spans
 from bygones.ledger.model.times import When
 from bygones.ledger.plans import plan_changes, planned_dates
 from bygones.ledger.plans.date_needs import DateNeeds
@@ -125,4 +126,7 @@ class Plans:
 
 
 def _asked(dates: Sequence[DateNeeds]) -> list[Any]:
-    return [[each.at, each.all_day, each.request.to_dict(), list(each.unavailable)] for each in dates]
+    return [
+        [each.at, each.all_day, each.request.to_dict(), list(each.unavailable), *save_spans(each.spans).values()]
+        for each in dates
+    ]
