@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bygones import Assign, ChooseK
 from bygones.ledger import Entry, Ledger, Rules
 from bygones.ledger.exchange import read_entries
-from bygones.ledger.model.span import LONGEST, Span, lasted, lasting, lasting_all, read_lasts, span_of, until
+from bygones.ledger.model.span import LONGEST, Span, lasted, lasting, lasting_all, read_lengths, span_of, until
 from bygones.ledger.model.times import instant
 from bygones.ledger.plans.date_needs import DateNeeds, read_dates
 
@@ -27,11 +27,11 @@ def berlin(text):
 
 class TestSpan:
     @pytest.mark.parametrize(
-        ("lasts", "hours"),
+        ("written", "hours"),
         [("20:00-06:00", 9), ("10h", 10), ("1d", 23), ("1w", 167), ("90min", 1.5), ("20:00-20:00", 23)],
     )
-    def test_the_clocks_are_put_forward_in_the_night(self, lasts, hours):
-        assert lasting(lasts, berlin("2026-03-28T20:00"), BERLIN).hours == pytest.approx(hours)
+    def test_the_clocks_are_put_forward_in_the_night(self, written, hours):
+        assert lasting(written, berlin("2026-03-28T20:00"), BERLIN).hours == pytest.approx(hours)
 
     def test_the_clocks_are_put_back_in_the_night(self):
         assert lasting("20:00-06:00", berlin("2026-10-24T20:00"), BERLIN).hours == 11
@@ -98,17 +98,17 @@ class TestSpan:
             lasted("21:00-06:00", at, BERLIN)
 
     def test_lengths_by_item(self):
-        assert read_lasts(["night=20:00-06:00", "8h"]) == {"night": "20:00-06:00", "": "8h"}
+        assert read_lengths(["night=20:00-06:00", "8h"]) == {"night": "20:00-06:00", "": "8h"}
 
 
 def ahead(days, hours=0):
     return datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=days, hours=hours)
 
 
-def night(days, request=None, lasts="20:00-06:00", **more):
+def night(days, request=None, length="20:00-06:00", **more):
     at = instant(ahead(days))
     request = request or ChooseK(dict.fromkeys(NAMES, 10.0))
-    return DateNeeds(at, True, request, spans=lasting_all({"": lasts}, at, "UTC"), **more)
+    return DateNeeds(at, True, request, spans=lasting_all({"": length}, at, "UTC"), **more)
 
 
 @pytest.fixture
@@ -144,10 +144,10 @@ class TestPlans:
     def test_a_hold_in_the_middle_of_a_turn_counts(self, ward):
         ward.hold("ana", at=ahead(3))
         ward.resume("ana", at=ahead(4))
-        (week,) = ward.plans.draft([night(1, lasts="1w")]).dates
+        (week,) = ward.plans.draft([night(1, length="1w")]).dates
         assert whose(week.turns) == ["ben"]
         assert week.left_out == {"ana": "on hold"}
-        ward.plans.publish([night(1, lasts="1w")])
+        ward.plans.publish([night(1, length="1w")])
         ward.hold("ben", at=ahead(5))
         assert [turn.status for turn in ward.plans.turns()] == ["on hold"]
         (changed,) = ward.plans.redecide(accept=True)
@@ -156,7 +156,7 @@ class TestPlans:
         assert ward.verify().problems == ()
 
     def test_nobody_has_two_turns_at_once(self, ward):
-        ward.plans.publish([night(1, lasts="1w")])
+        ward.plans.publish([night(1, length="1w")])
         (date,) = ward.plans.draft([night(3)]).dates
         assert whose(date.turns) == ["ben"]
         assert date.left_out["ana"].startswith("has a turn from")
@@ -190,7 +190,7 @@ class TestPlans:
             ward.plans.draft([night(9, both)])
 
     def test_a_swap_that_would_overlap_is_refused(self, ward):
-        ward.plans.publish([night(1, lasts="1w"), night(2), night(9)])
+        ward.plans.publish([night(1, length="1w"), night(2), night(9)])
         week, second, ninth = ward.plans.turns()
         assert whose([week, second, ninth]) == ["ana", "ben", "cem"]
         with pytest.raises(ValueError, match=rf"'ana' has a turn from .* \(event {week.seq}\)"):
@@ -202,14 +202,14 @@ class TestPlans:
     def test_availability_is_asked_for_each_day(self, tmp_path):
         path = tmp_path / "people.csv"
         path.write_text("agent,need,available\nana,1,not 2026-12-04\nben,1,2026-12-01..2026-12-09\ncem,1,tue\n")
-        (week,) = read_dates(path, BERLIN, ["2026-12-01"], lasts={"": "1w"})
+        (week,) = read_dates(path, BERLIN, ["2026-12-01"], lengths={"": "1w"})
         assert week.request.asking == ("ben",)
-        (one,) = read_dates(path, BERLIN, ["2026-12-03"], lasts={"": "20:00-06:00"}, nobody=True)
+        (one,) = read_dates(path, BERLIN, ["2026-12-03"], lengths={"": "20:00-06:00"}, nobody=True)
         assert one.request.asking == ("ana", "ben")
 
     def test_a_table_gives_the_length_of_each_date(self, tmp_path):
         path = tmp_path / "dates.csv"
-        head = "date,lasts,until,agent,need\n"
+        head = "date,length,until,agent,need\n"
         path.write_text(head + "2026-12-01 20:00,10h,,ana,1\n2026-12-02 20:00,,07:00,ana,1\n")
         assert [date.spans[""].hours for date in read_dates(path, BERLIN)] == [10, 11]
         path.write_text(head + "2026-12-01,10h,,ana,1\n2026-12-01,,07:00,ben,1\n")
@@ -219,20 +219,20 @@ class TestPlans:
 
 class TestDecisions:
     def test_a_decision_lasts_and_is_checked_all_through(self, ward):
-        ward.decide(ChooseK({"ana": 10.0}), at="2026-03-01T20:00", lasts={"": "10h"})
+        ward.decide(ChooseK({"ana": 10.0}), at="2026-03-01T20:00", lengths={"": "10h"})
         with pytest.raises(ValueError, match="agent 'ana' has a turn from 2026-03-01 20:00 to 06:00"):
-            ward.decide(ChooseK({"ana": 1.0, "ben": 1.0}), at="2026-03-02T05:00", lasts={"": "2h"})
-        ward.decide(ChooseK({"ana": 1.0, "ben": 1.0}), at="2026-03-02T06:00", lasts={"": "2h"})
+            ward.decide(ChooseK({"ana": 1.0, "ben": 1.0}), at="2026-03-02T05:00", lengths={"": "2h"})
+        ward.decide(ChooseK({"ana": 1.0, "ben": 1.0}), at="2026-03-02T06:00", lengths={"": "2h"})
         ward.hold("cem", at="2026-03-05T03:00")
         with pytest.raises(ValueError, match="agent 'cem' is on hold"):
-            ward.decide(ChooseK({"cem": 10.0}), at="2026-03-04T20:00", lasts={"": "10h"})
+            ward.decide(ChooseK({"cem": 10.0}), at="2026-03-04T20:00", lengths={"": "10h"})
         assert ward.verify().problems == ()
         assert ward.redecide("2026-03-01", accept=True) == []
 
     def test_decisions_are_made_again_without_overlaps(self, ward):
         both = ChooseK({"ana": 10.0, "ben": 10.0})
-        ward.decide(both, at="2026-03-01T20:00", lasts={"": "10h"})
-        ward.decide(ChooseK({"ben": 10.0, "cem": 10.0}), at="2026-03-02T01:00", lasts={"": "10h"})
+        ward.decide(both, at="2026-03-01T20:00", lengths={"": "10h"})
+        ward.decide(ChooseK({"ben": 10.0, "cem": 10.0}), at="2026-03-02T01:00", lengths={"": "10h"})
         ward.record("ana", 30, at="2026-01-05")
         found = ward.redecide("2026-03-01", accept=True)
         assert all("ben" not in each.now for each in found if each.seq == 8)
@@ -241,12 +241,12 @@ class TestDecisions:
 
 class TestRecords:
     def test_overlapping_records_are_refused_unless_allowed(self, ward):
-        ward.record("ana", 8, at="2026-03-01T22:00", lasts="8h")
+        ward.record("ana", 8, at="2026-03-01T22:00", length="8h")
         with pytest.raises(ValueError, match="'ana' has a turn from 2026-03-01 22:00 to 06:00, which overlaps"):
-            ward.record("ana", 8, at="2026-03-02T05:00", lasts="until 10:00")
-        ward.record("ana", 8, at="2026-03-02T06:00", lasts="until 10:00")
+            ward.record("ana", 8, at="2026-03-02T05:00", length="until 10:00")
+        ward.record("ana", 8, at="2026-03-02T06:00", length="until 10:00")
         ward.record("ana", 8, at="2026-03-02T05:00")  # without a length, as before
-        twice = [Entry("ben", 1, "2026-03-05", lasts="8h"), Entry("ben", 1, "2026-03-05T07:00", lasts="8h")]
+        twice = [Entry("ben", 1, "2026-03-05", length="8h"), Entry("ben", 1, "2026-03-05T07:00", length="8h")]
         with pytest.raises(ValueError, match="entry 2: agent 'ben' has a turn"):
             ward.record_all(twice)
         ward.change_rules(overlaps="allowed", at="2026-03-01")
@@ -254,18 +254,18 @@ class TestRecords:
         assert ward.verify().problems == ()
 
     def test_a_turn_corrected_to_nothing_was_not_served(self, ward):
-        one = ward.record("ana", 8, at="2026-03-01T22:00", lasts="8h")
+        one = ward.record("ana", 8, at="2026-03-01T22:00", length="8h")
         ward.correct(one.seq, 0)
-        assert ward.record("ana", 8, at="2026-03-01T23:00", lasts="8h").details["until"] == instant("2026-03-02T07:00")
+        assert ward.record("ana", 8, at="2026-03-01T23:00", length="8h").details["until"] == instant("2026-03-02T07:00")
 
     def test_a_member_all_the_time(self, ward):
         ward.leave("ana", at="2026-03-02T03:00")
         with pytest.raises(ValueError, match="'ana' was not a member all through 2026-03-01 22:00 to 06:00"):
-            ward.record("ana", 8, at="2026-03-01T22:00", lasts="8h")
+            ward.record("ana", 8, at="2026-03-01T22:00", length="8h")
 
     def test_an_import_reads_lengths(self, ward, tmp_path):
         path = tmp_path / "history.csv"
-        path.write_text("agent,time,amount,lasts,until\nana,2026-03-01 22:00,8,8h,\nben,2026-03-01 22:00,8,,06:00\n")
+        path.write_text("agent,time,amount,length,until\nana,2026-03-01 22:00,8,8h,\nben,2026-03-01 22:00,8,,06:00\n")
         events = ward.record_all(read_entries(path), key="march")
         assert {event.details["until"] for event in events} == {instant("2026-03-02T06:00")}
         assert ward.record_all(read_entries(path), key="march") == events

@@ -32,7 +32,7 @@ Author = Annotated[
 ]
 
 
-Lasts = Annotated[
+Length = Annotated[
     tuple[str, ...],
     UseAppendAction,
     optional(

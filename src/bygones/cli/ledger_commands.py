@@ -28,7 +28,7 @@ from bygones.cli.console import answering, json_text, print_paths, say
 from bygones.cli.ledger_arguments import (
     At,
     Author,
-    Lasts,
+    Length,
     RecordedAt,
     Recording,
     RecordingAt,
@@ -246,7 +246,7 @@ def decide(
     target: Target,
     needs: Needs,
     k: NumberOfPlaces = None,
-    lasts: Lasts = (),
+    length: Length = (),
     amount: AmountToDivide = None,
     whole: Whole = False,
     capacity: Capacity = None,
@@ -264,7 +264,7 @@ def decide(
     """
     from bygones.allocation.tables import problem_of_rows, read_rows
     from bygones.ledger import StaleProposalError
-    from bygones.ledger.model.span import read_lasts
+    from bygones.ledger.model.span import read_lengths
     from bygones.ledger.plans.date_needs import has_dates
 
     rows, json = read_rows(needs), recording.json
@@ -282,20 +282,20 @@ def decide(
             capacity=capacity,
             why_not=why_not,
             publish=yes,
-            lasts=lasts,
+            length=length,
             recording=recording,
         )
         return
     request = problem_of_rows(needs, rows, k=k, amount=amount, capacity=capacity, whole=whole)
-    lengths = read_lasts(lasts)
+    lengths = read_lengths(length)
     with recording.open(target) as ledger:
         if recording.at is not None and not (recording.key is not None and ledger.with_key(recording.key)):
             _note_same_moment(ledger, recording.at)
         if yes:
-            _print_decision(ledger.decide(request, lasts=lengths, **recording.details), why_not, json, recorded=True)
+            _print_decision(ledger.decide(request, lengths=lengths, **recording.details), why_not, json, recorded=True)
             return
         while True:
-            proposal = ledger.propose(request, at=recording.at, lasts=lengths)
+            proposal = ledger.propose(request, at=recording.at, lengths=lengths)
             _print_decision(proposal, why_not, json, recorded=False)
             if json:
                 return

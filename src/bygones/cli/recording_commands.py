@@ -102,7 +102,7 @@ def record(
     amount: Annotated[
         Positional[Amount], arg(metavar="AMOUNT", help="The amount received or, in a ledger of burdens, worked.")
     ],
-    lasts: Annotated[
+    length: Annotated[
         str, optional("How long the turn lasted: 10h, 20:00-06:00 or 'until 06:00' (default: not known).", "LENGTH")
     ] = "",
     recording: RecordedAt = RecordingAt(),
@@ -110,12 +110,12 @@ def record(
     """Record an amount that an agent received or, in a ledger of burdens, worked.
 
     For example:
-        bygones ledger record team.db ana 8 --at 2026-03-02T22:00 --lasts 8h
+        bygones ledger record team.db ana 8 --at 2026-03-02T22:00 --length 8h
     """
     from bygones.kinds import words
 
     with recording.open(target) as ledger:
-        event, rules = ledger.record(agent, amount, lasts=lasts, **recording.details), ledger.rules(recording.at)
+        event, rules = ledger.record(agent, amount, length=length, **recording.details), ledger.rules(recording.at)
     size = rules.handed_out.with_unit(f"{amount:.6g}")
     recording.print_events([event], f"Event {event.seq}: {agent} {words(rules.kind).received} {size}.")
 

@@ -173,12 +173,12 @@ class Ledger(Readable):
         amount: float,
         *,
         at: When | None = None,
-        lasts: str = "",
+        length: str = "",
         note: str = "",
         key: str | None = None,
     ) -> Event:
         """Records a utility of at least 0 that an agent received, for a turn that lasted so long, such as `10h`."""
-        return self.record_all([Entry(agent, amount, at, note, key, lasts=lasts)])[0]
+        return self.record_all([Entry(agent, amount, at, note, key, length=length)])[0]
 
     def record_all(
         self,
@@ -270,19 +270,19 @@ class Ledger(Readable):
     # ------------------------------------------------------------------------------------------------ deciding
 
     def propose(
-        self, request: Problem, *, at: When | None = None, lasts: Mapping[str, str] = MappingProxyType({})
+        self, request: Problem, *, at: When | None = None, lengths: Mapping[str, str] = MappingProxyType({})
     ) -> Proposal:
         """The decision if it were made now; nothing is recorded. The same ledger and request give the same proposal.
 
         Args:
             request: the things to allocate, and everyone's needs.
             at: the time; by default now.
-            lasts: how long each item lasts, such as `10h` or `20:00-06:00`; under the empty name, everything else.
+            lengths: how long each item lasts, such as `10h` or `20:00-06:00`; under the empty name, everything else.
         """
         with self._store.reading() as connection:
             head = connection.execute(sa.select(schema.ledger)).one()
             book, now = rows.load_book(head.rules), rows.clock(connection)
-            return decisions.propose(connection, book, int(head.head), request, at, now, lasts)
+            return decisions.propose(connection, book, int(head.head), request, at, now, lengths)
 
     def accept(self, proposal: Proposal, note: str = "", *, key: str | None = None) -> list[Event]:
         """Records a proposal; raises `StaleProposalError` if anything has been recorded since it was made."""
@@ -298,7 +298,7 @@ class Ledger(Readable):
         request: Problem,
         *,
         at: When | None = None,
-        lasts: Mapping[str, str] = MappingProxyType({}),
+        lengths: Mapping[str, str] = MappingProxyType({}),
         note: str = "",
         key: str | None = None,
     ) -> Proposal:
@@ -309,13 +309,13 @@ class Ledger(Readable):
 
         def act(tx: Transaction) -> Proposal:
             # At the instant at which it is recorded: nothing of it waits for the next transaction.
-            proposed = decisions.propose(tx.connection, tx.book, int(tx.head.head), request, at, tx.recorded, lasts)
+            proposed = decisions.propose(tx.connection, tx.book, int(tx.head.head), request, at, tx.recorded, lengths)
             decisions.enact(tx, proposed, note)
             return proposed
 
         return self._recorder.once(
             key,
-            lambda book: ["decide", book.maybe(at), request.to_dict(), note, *([dict(lasts)] if lasts else [])],
+            lambda book: ["decide", book.maybe(at), request.to_dict(), note, *([dict(lengths)] if lengths else [])],
             act,
             lambda tx, events: remade.answer(tx.connection, events[0]),
         )

@@ -193,7 +193,7 @@ class Proposal(Answer):
             **({"usual": dict(self.usual)} if self.usual else {}),
             "utilities": self.utilities,
             "commitment": self.commitment,
-            **({"lasts": {item: span.to_dict() for item, span in self.spans.items()}} if self.spans else {}),
+            **({"length": {item: span.to_dict() for item, span in self.spans.items()}} if self.spans else {}),
         }
 
     def __repr__(self) -> str:
@@ -212,16 +212,16 @@ def propose(
     request: Problem,
     at: When | None,
     now: int,
-    lasts: Mapping[str, str] = MappingProxyType({}),
+    lengths: Mapping[str, str] = MappingProxyType({}),
 ) -> Proposal:
     """The best allocation from the standing at an instant, by default now.
 
-    It cannot be ahead of the clock, and not before anything that has been received or decided by now. `lasts` is how
+    It cannot be ahead of the clock, and not before anything that has been received or decided by now. `lengths` are how
     long each thing lasts; who cannot be there all the time, or has another turn then, is refused.
     """
     time = _time(connection, book, at, now)
     stood = timeline.standing(connection, book, time)
-    spans = lasting_all(lasts, time, book.zone)
+    spans = lasting_all(lengths, time, book.zone)
     check_all_through(connection, request, stood, spans)
     draw = draw_table.next_draw(connection, request.to_dict(), time, book.zone)
     return replace(proposal(connection, stood, request, head, draw), spans=spans)
@@ -396,8 +396,8 @@ def check_together(request: Problem, spans: Spans, rules: Rules) -> None:
         if times[one].overlaps(times[other]):
             raise ValueError(
                 f"{one} and {other} are at the same time, and with a capacity of {most} one agent could have both: "
-                f"leave the capacity out, give the time of each (--lasts {one}=10h), or allow it (bygones ledger rules "
-                "LEDGER --overlaps allowed)"
+                f"leave the capacity out, give the time of each (--length {one}=10h), or allow it with `bygones ledger "
+                "rules LEDGER --overlaps allowed`"
             )
 
 

@@ -236,7 +236,7 @@ def asked(entries: Sequence[Entry], book: RuleBook) -> list[Any]:
         "record",
         None,
         [
-            [entry.agent, keys.number(entry.amount), book.maybe(entry.at), entry.note, *filter(None, [entry.lasts])]
+            [entry.agent, keys.number(entry.amount), book.maybe(entry.at), entry.note, *filter(None, [entry.length])]
             for entry in entries
         ],
     ]

@@ -136,7 +136,7 @@ def amounts(
         if not participation.was_member(changes[name], time):
             what = f"{name_of(i, entries, 'agent')} {name!r}"
             raise ValueError(f"{what} was not a member at {tx.book.format_instant(time)}")
-    if any(entry.lasts for entry in entries):
+    if any(entry.length for entry in entries):
         abouts = _with_ends(tx, entries, names, times, changes)
     own = [None if entry.key is None else keys.check_key(entry.key) for entry in entries]
     return [
@@ -154,7 +154,7 @@ def _with_ends(
 ) -> list[dict[str, Any] | None]:
     """The details of entries that last, refused if an agent was away meanwhile or has two turns at the same time."""
     spans = [
-        lasted(entry.lasts, time, tx.book.zone, name_of(i, entries, "lasts")) if entry.lasts else Span(time, time)
+        lasted(entry.length, time, tx.book.zone, name_of(i, entries, "length")) if entry.length else Span(time, time)
         for i, (entry, time) in enumerate(zip(entries, times, strict=True))
     ]
     tx.finish()

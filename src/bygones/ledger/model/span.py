@@ -91,7 +91,7 @@ def save_spans(spans: Spans) -> dict[str, Any]:
     return {"spans": {item: list(span) for item, span in spans.items()}} if spans else {}
 
 
-def lasting(text: str, at: int, zone: str, name: str = "lasts") -> Span:
+def lasting(text: str, at: int, zone: str, name: str = "length") -> Span:
     """The time of a turn that is written as `10h`, `1w` or `20:00-06:00`, and handed out at an instant."""
     here, written = ZoneInfo(zone), text.strip()
     begins = as_datetime(at).astimezone(here)
@@ -117,7 +117,7 @@ def lasting(text: str, at: int, zone: str, name: str = "lasts") -> Span:
     return Span(at, at + round(seconds * SECOND))
 
 
-def lasted(text: str, at: int, zone: str, name: str = "lasts") -> Span:
+def lasted(text: str, at: int, zone: str, name: str = "length") -> Span:
     """The time of a turn that is written as `10h`, as `20:00-06:00` from that instant on, or as `until 06:00`."""
     written = text.strip()
     if written.lower().startswith("until "):
@@ -146,7 +146,7 @@ def checked(span: Span, zone: str, name: str) -> Span:
     return span
 
 
-def read_lasts(texts: Sequence[str]) -> dict[str, str]:
+def read_lengths(texts: Sequence[str]) -> dict[str, str]:
     """Lengths by item, from texts such as `10h` for everything or `night=20:00-06:00` for an item."""
     lengths: dict[str, str] = {}
     for text in texts:

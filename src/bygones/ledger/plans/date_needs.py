@@ -27,6 +27,7 @@ from bygones.allocation.problem_contract import Problem
 from bygones.allocation.tables import Row, problem_of_rows, read_rows
 from bygones.ledger.model.span import Span, Spans, lasting, lasting_all, until
 from bygones.ledger.model.times import UNITS, as_datetime, duration
+from bygones.ledger.model.times import day as day_of
 
 MOST_DATES = 1_000
 """The most dates of one plan."""
@@ -39,7 +40,7 @@ _ACCEPTED = (
     "them, and semicolons between several"
 )
 
-_NOT_NEEDS = ("date", "available", "lasts", "until")
+_NOT_NEEDS = ("date", "available", "length", "until")
 """Columns about the date and the people, not about what they need."""
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d|\d\d?\.\d\d?\.\d{4}")
@@ -49,7 +50,7 @@ class DateNeeds(NamedTuple):
     """The needs of a date.
 
     Attributes:
-        at: the instant, the start of the day where no time was given.
+        at: the instant at which its first turn begins, or the start of the day where no time was given.
         all_day: whether no time was given.
         request: the request of the agents who are available.
         unavailable: the agents who are not.
@@ -78,7 +79,7 @@ def read_dates(
     amount: float | None = None,
     whole: bool = False,
     nobody: bool = False,
-    lasts: Mapping[str, str] = MappingProxyType({}),
+    lengths: Mapping[str, str] = MappingProxyType({}),
     planned: Mapping[int, Spans] = MappingProxyType({}),
 ) -> list[DateNeeds]:
     """The needs of each date, in the order of time.
@@ -92,8 +93,8 @@ def read_dates(
         amount: the amount to divide on each date.
         whole: whether it is divided in whole units.
         nobody: whether a date on which nobody is available is read too, with a request of no agents.
-        lasts: how long turns last, by item, or under the empty name all, such as `10h` or `20:00-06:00`. In a table
-            with dates, the columns `lasts` and `until` give the length of a single date instead.
+        lengths: how long turns last, by item, or under the empty name all, such as `10h` or `20:00-06:00`. In a table
+            with dates, the columns `length` and `until` give the length of a single date instead.
         planned: by instant, how long the turns of a date last that is planned already.
     """
     rows = read_rows(path)
@@ -112,7 +113,7 @@ def read_dates(
     problem = partial(problem_of_rows, path, k=k, capacity=capacity, amount=amount, whole=whole)
 
     def spans_of(at: int, rows: Sequence[Row]) -> Spans:
-        return _lengths(path, rows, at, zone) or planned.get(at) or lasting_all(lasts, at, zone)
+        return _lengths(path, rows, at, zone) or _planned_then(planned, at, zone) or lasting_all(lengths, at, zone)
 
     needs_of_dates = [_of_date(path, text, each, zone, problem, nobody, spans_of) for text, each in by_date.items()]
     needs_of_dates.sort(key=lambda needs: needs.at)
@@ -149,6 +150,10 @@ def _of_date(
     at = instant(text, f"{path}, row {rows[0][0]}: column 'date'" if "date" in rows[0][1] else "from", zone)
     day = as_datetime(at).astimezone(ZoneInfo(zone)).date()
     spans = spans_of(at, rows)
+    all_day = _DAY.fullmatch(text.strip()) is not None and at in (
+        span.start for span in spans.values() or [Span(at, at)]
+    )
+    at = min((span.start for span in spans.values()), default=at)
     days = sorted({day, *(each for span in spans.values() for each in span.days(zone))})
     here: list[Row] = []
     away: list[Row] = []
@@ -165,14 +170,20 @@ def _of_date(
     except ValueError as error:
         raise error if ", row " in str(error) else ValueError(f"{day}: {error}") from None
     gone = dict.fromkeys(row["agent"] for _, row in away if row["agent"] not in request.agent_names)
-    return DateNeeds(at, _DAY.fullmatch(text.strip()) is not None, request, tuple(gone), spans)
+    return DateNeeds(at, all_day, request, tuple(gone), spans)
+
+
+def _planned_then(planned: Mapping[int, Spans], at: int, zone: str) -> Spans | None:
+    """How long the turns of a date last that is planned: at this instant, or alone on the day that it begins."""
+    days = [spans for then, spans in planned.items() if day_of(then, zone) == day_of(at, zone)]
+    return planned.get(at) or (days[0] if len(days) == 1 and at == instant(day_of(at, zone), zone=zone) else None)
 
 
 def _lengths(path: Path, rows: Sequence[Row], at: int, zone: str) -> dict[str, Span]:
-    """The time of all turns of a date, from the columns `lasts` or `until`, which must be the same in all its rows."""
+    """The time of all turns of a date, from the columns `length` or `until`, which must be the same in all its rows."""
     found: dict[Span, int] = {}
     for line, row in rows:
-        for column, read_length in (("lasts", lasting), ("until", until)):
+        for column, read_length in (("length", lasting), ("until", until)):
             if row.get(column):
                 found.setdefault(read_length(row[column], at, zone, f"{path}, row {line}: column {column!r}"), line)
     if len(found) > 1:

@@ -76,10 +76,10 @@ class Replanned(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """The date, of the types that JSON has."""
         before, after = ([turn._asdict() for turn in turns] for turns in (self.before, self.after))
-        lasts = {"lasts": {item: span.to_dict() for item, span in self.spans.items()}} if self.spans else {}
+        length = {"length": {item: span.to_dict() for item, span in self.spans.items()}} if self.spans else {}
         return {
             "at": iso(self.at), "all_day": self.all_day, "before": before, "after": after, "why": list(self.why),
-            "changed": self.changed, **lasts,
+            "changed": self.changed, **length,
         }  # fmt: skip
 
 

@@ -329,8 +329,10 @@ def turns_of_decision(decision: Proposal) -> tuple[Turn, ...]:
     return turns_of(decision.given, decision.request, decision.standing.rules)
 
 
-def planned(connection: sa.Connection, book: RuleBook, start: int, end: int | None = None) -> list[PlannedTurn]:
-    """The turns that are planned from an instant on, in the order of time."""
+def planned(
+    connection: sa.Connection, book: RuleBook, start: int, end: int | None = None, *, lapsed: bool = False
+) -> list[PlannedTurn]:
+    """The turns that are planned from an instant on, or those that were and are void, in the order of time."""
     table, names, instead = schema.events, schema.agents, schema.revised
     plans = schema.events.alias("plans")
     query = (
@@ -344,7 +346,7 @@ def planned(connection: sa.Connection, book: RuleBook, start: int, end: int | No
         .join_from(table, names, table.c.agent == names.c.id)
         .join(plans, plans.c.seq == table.c.refers)
         .outerjoin(instead, corrects())
-        .where(table.c.kind == "planned", table.c.time >= start, in_effect())
+        .where(table.c.kind == "planned", table.c.time >= start, ~in_effect() if lapsed else in_effect())
     )
     if end is not None:
         query = query.where(table.c.time < end)
