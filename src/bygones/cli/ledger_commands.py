@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
@@ -28,6 +28,7 @@ from bygones.cli.console import answering, json_text, print_paths, say
 from bygones.cli.ledger_arguments import (
     At,
     Author,
+    Length,
     RecordedAt,
     Recording,
     RecordingAt,
@@ -163,6 +164,10 @@ def rules(
             "The entitlement of agents who are not in that file, such as 1 (default: they are refused).", "NUMBER"
         ),
     ] = None,
+    overlaps: Annotated[
+        Literal["refused", "allowed"] | None,
+        optional("Whether an agent may have two turns at the same time (default: refused).", "{refused,allowed}"),
+    ] = None,
     recording: RecordedAt = RecordingAt(),
 ) -> None:
     """Show the rules, or change some of them from a given time on.
@@ -176,6 +181,7 @@ def rules(
 
     changes: dict[str, Any] = {"half_life": half_life, "welfare": welfare, "rule": rule, "newcomers": newcomers}
     changes |= {"reports": reports, "time_zone": time_zone, "memory": memory, "thing": thing, "unit": unit}
+    changes["overlaps"] = overlaps
     changes["half_lives"] = dict(_parse_half_life(text) for texts in half_life_of for text in texts) or None
     changes["hold_stops_clock"] = None if hold_stops_clock is None else hold_stops_clock == "yes"
     weights = dict(_parse_entitlement(text) for texts in entitlement_of for text in texts)
@@ -189,10 +195,10 @@ def rules(
         if cap is not None:
             changes["cap"] = _parse_cap(cap)
         if changes:
+            before = ledger.rules(recording.at).entitlements
             event = ledger.change_rules(**recording.details, **changes)
-            recording.print_events(
-                [event], f"Rules {'changed' if has_come(event) else 'change'}{when_ahead(event, ledger.zone())}."
-            )
+            changed = f"Rules {'changed' if has_come(event) else 'change'}{when_ahead(event, ledger.zone())}."
+            recording.print_events([event], changed, *_no_longer_exempt(before, changes.get("entitlements", {})))
             return
         in_force, ahead, zone = ledger.rules(recording.at), ledger.rule_changes_after(recording.at), ledger.zone()
     data = {**in_force.to_dict(), "ahead": [{"at": iso(change.time), **change.settings} for change in ahead]}
@@ -240,6 +246,7 @@ def decide(
     target: Target,
     needs: Needs,
     k: NumberOfPlaces = None,
+    length: Length = (),
     amount: AmountToDivide = None,
     whole: Whole = False,
     capacity: Capacity = None,
@@ -257,6 +264,7 @@ def decide(
     """
     from bygones.allocation.tables import problem_of_rows, read_rows
     from bygones.ledger import StaleProposalError
+    from bygones.ledger.model.span import read_lengths
     from bygones.ledger.plans.date_needs import has_dates
 
     rows, json = read_rows(needs), recording.json
@@ -274,18 +282,20 @@ def decide(
             capacity=capacity,
             why_not=why_not,
             publish=yes,
+            length=length,
             recording=recording,
         )
         return
     request = problem_of_rows(needs, rows, k=k, amount=amount, capacity=capacity, whole=whole)
+    lengths = read_lengths(length)
     with recording.open(target) as ledger:
         if recording.at is not None and not (recording.key is not None and ledger.with_key(recording.key)):
             _note_same_moment(ledger, recording.at)
         if yes:
-            _print_decision(ledger.decide(request, **recording.details), why_not, json, recorded=True)
+            _print_decision(ledger.decide(request, lengths=lengths, **recording.details), why_not, json, recorded=True)
             return
         while True:
-            proposal = ledger.propose(request, at=recording.at)
+            proposal = ledger.propose(request, at=recording.at, lengths=lengths)
             _print_decision(proposal, why_not, json, recorded=False)
             if json:
                 return
@@ -435,6 +445,15 @@ def _read_entitlements(ledger: Ledger, path: Path, others: str | None) -> dict[s
     exempt = stood.rules.kind == "burden"
     weights = read_entitlements(path, stood.names, exempt=exempt, others=others, where="the ledger")
     return dict(zip(stood.names, weights.tolist(), strict=True))
+
+
+def _no_longer_exempt(before: Mapping[str, float], changed: Mapping[str, float]) -> list[str]:
+    """A sentence about each agent who was exempt before these entitlements changed."""
+    return [
+        f"{agent} was exempt, and now has an entitlement of {weight:g}."
+        for agent, weight in changed.items()
+        if weight and before.get(agent, 1.0) == 0
+    ]
 
 
 def _note_same_moment(ledger: Ledger, at: str) -> None:

@@ -16,7 +16,7 @@ def rules_document(rules: Rules, ahead: Sequence[Change], zone: str) -> Document
     in_force = {
         name: value
         for name, value in rules.to_dict().items()
-        if name not in unused and (value or name not in ("half_lives", "cap", "thing", "unit"))
+        if name not in unused and (value or name not in ("half_lives", "cap", "thing", "unit", "overlaps"))
     }
     blocks: list[Block] = [Table("", ["rule", "setting"], list(settings_in_words(in_force)))]
     for change in ahead:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any, NamedTuple, SupportsFloat, get_args
+from typing import Any, Literal, NamedTuple, SupportsFloat, TypeAlias, get_args
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from bygones.ledger.model.remembering import (
 )
 from bygones.ledger.model.times import UNITS, When, duration, instant
 from bygones.welfare import parse_welfare
+
+Overlaps: TypeAlias = Literal["refused", "allowed"]
+"""Whether an agent may have two turns at the same time."""
 
 NEWCOMER_RULES = ("zero", "mean", "median", "entitled share")
 """Newcomer rules by name; a number is accepted as well."""
@@ -77,6 +80,8 @@ class Rules:
             chooses k agents. Ledgers of before there were rules decide one step at a time.
         thing: the thing that is allocated, in the singular, such as `shift`; decisions are explained in this word.
         unit: that of amounts, such as `h` or `GPU-hours`.
+        overlaps: whether an agent may have two turns at the same time: `refused` or `allowed`. It concerns turns of
+            which the length is known.
         time_zone: in which days begin and end, times without a zone are read, and all times are shown, such as
             `Europe/Berlin`. The latest setting holds for the whole ledger.
     """
@@ -95,6 +100,7 @@ class Rules:
     cap: float | None = None
     thing: str = ""
     unit: str = ""
+    overlaps: Overlaps = "refused"
 
     def __post_init__(self) -> None:
         if not isinstance(self.half_life, str):
@@ -123,6 +129,7 @@ class Rules:
         check_form(welfare, self.kind)
         object.__setattr__(self, "rule", checked_rule(self.rule))
         check_one_of("reports", self.reports, get_args(Reports))
+        check_one_of("overlaps", self.overlaps, get_args(Overlaps))
         if self.rule == "prices":
             price_form(welfare)
             if not self.fades_alike:
