@@ -9,16 +9,19 @@ mean of those present, so it neither helps nor hurts.
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from bygones import inequality
-from bygones._arrays import Array, ArrayModule, namespace, select
+from bygones._arrays import Array, ArrayModule, Ints, namespace, select
 from bygones.envs.batches import mapped
 from bygones.envs.problem import Params
 from bygones.envs.scenario import WorldState
 from bygones.memory.contract import AnyState
+
+State = TypeVar("State")
 
 
 class EpisodeState(NamedTuple):
@@ -82,11 +85,32 @@ def chosen(action: Array | int, noise: Array, params: Params) -> Array:
     """
     xp = namespace(action, noise)
     if not isinstance(action, int) and action.ndim == noise.ndim:
-        is_served: Array = (xp.arange(params.scenario.n_agents)[:, None] == action[..., None, :]).any(axis=-1)
+        n = params.scenario.n_agents
+        if xp is np:
+            served = np.zeros((*action.shape[:-1], n), noise.dtype)
+            np.put_along_axis(served, cast(Ints, action), 1.0, axis=-1)
+            return served
+        is_served: Array = (xp.arange(n)[:, None] == action[..., None, :]).any(axis=-1)
         return is_served.astype(noise.dtype)
     if params.actions is None:
         raise ValueError("action must be the agents to serve: this problem does not enumerate subsets of agents")
     return xp.asarray(params.actions)[action]
+
+
+def visited(
+    state: State, choose: Callable[[State, int], Any], advance: Callable[[State, Any], State], steps: int
+) -> Iterator[State]:
+    """The states after each step of episodes in which a policy is asked for its actions.
+
+    Args:
+        state: the start of the episodes.
+        choose: the policy: the actions in a state, after so many steps.
+        advance: the world: the state after actions.
+        steps: how many steps are taken.
+    """
+    for t in range(steps):
+        state = advance(state, choose(state, t))
+        yield state
 
 
 def observe(state: EpisodeState, params: Params) -> Array:

@@ -180,7 +180,7 @@ class FairVectorEnv(Shell, VectorEnv[Observation, AnyAction, np.ndarray]):
 
     def _begin(self, which: Ints) -> Playing:
         assert self._noise is not None
-        noise, params = self._noise.rows(which, self.scenario.start_rows), self._params
+        noise, params = self._noise.rows(self.scenario.start_rows, which), self._params
         if self.scenario.takes_batches:
             state = begin(noise, params)
         else:
