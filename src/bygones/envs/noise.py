@@ -27,8 +27,9 @@ class Noise:
         """The next row."""
         if self._next == len(self._rows):
             self._rows, self._next = self.generator.random(self._shape), 0
+        row: Floats = self._rows[self._next]
         self._next += 1
-        return cast(Floats, self._rows[self._next - 1])
+        return row
 
     def rows(self, count: int) -> Floats:
         """The next rows, one behind the other."""
