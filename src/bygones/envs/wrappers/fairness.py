@@ -13,6 +13,7 @@ absent agent counts as if it had the mean of those present.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from gymnasium.spaces import Box
@@ -81,30 +82,34 @@ class Fairness:
         if recall.shape[:-1]:
             check_axis(judge.welfare, recall.shape[-1])
         self._needs_sign = judge.form is not None and judge.form.needs_non_negative
-        self._welfare_of_nothing = np.asarray(judged(judge.welfare, recall.values))
+        # A number where it can be: arithmetic with arrays without axes takes NumPy ten times as long.
+        self._welfare_of_nothing = judged(judge.welfare, recall.values)
         self._Z, self._welfare = recall.values, self._welfare_of_nothing
         self._judged: Bools | None = None
         self._cumulative: Floats = np.zeros(recall.shape)
-        self._taken: Floats = np.zeros(recall.shape)
+        self._steps: Floats | float = np.zeros(recall.shape[:-1]) if recall.shape[:-1] else 0.0
+        self._missed: Floats = np.zeros(recall.shape)
 
     def reward(self) -> Floats:
         """The scalar reward of the step that the memory has received last."""
-        return np.asarray((1.0 - self.judge.weight) * self.recall.total + self.gain())
+        return cast(Floats, (1.0 - self.judge.weight) * self.recall.total + self.gain())
 
     def gain(self) -> Floats:
         """The part of this reward that is about fairness."""
         judge, recall = self.judge, self.recall
         Z, utilities, present = recall.values, recall.utilities, recall.present
-        if self._needs_sign and (utilities.min() < 0 if judge.kind == "good" else utilities.max() > 0):
+        if self._needs_sign and _is_wrong(utilities, judge.kind):
             sign = "at least 0" if judge.kind == "good" else "at most 0"
             raise ValueError(f"reward must be {sign}, as the reward space has it, got {utilities}")
         is_alike = present is None and self._judged is None
         before = self._welfare if is_alike else judge.welfare_of(self._Z, present)
         after = judge.welfare_of(Z, present)
-        self._Z, self._judged, self._welfare = Z, present, np.asarray(after)
+        self._Z, self._judged, self._welfare = Z, present, after
         self._cumulative = self._cumulative + utilities
-        self._taken = self._taken + (1.0 if present is None else present)
-        return np.asarray(judge.gain(before, after))
+        self._steps = self._steps + 1.0
+        if present is not None:
+            self._missed = self._missed + ~present
+        return cast(Floats, judge.gain(before, after))
 
     def begin(self, which: Bools | None = None) -> None:
         """Starts new episodes, in these entries of the batch or in all."""
@@ -112,19 +117,21 @@ class Fairness:
         self._Z = self.recall.values
         if which is None:
             self._welfare, self._judged = self._welfare_of_nothing, None
-            self._cumulative, self._taken = np.zeros(self.recall.shape), np.zeros(self.recall.shape)
+            self._cumulative, self._missed = np.zeros(self.recall.shape), np.zeros(self.recall.shape)
+            self._steps = self._steps * 0.0
             return
         self._welfare = np.where(which, self._welfare_of_nothing, self._welfare)
         self._cumulative = np.where(over(which, self._cumulative), 0.0, self._cumulative)
-        self._taken = np.where(over(which, self._taken), 0.0, self._taken)
+        self._steps = np.where(which, 0.0, self._steps)
+        self._missed = np.where(over(which, self._missed), 0.0, self._missed)
 
     def step_record(self) -> dict[str, Floats]:
         """The `info` of a step, in new arrays."""
         return {
-            "utilities": self.recall.utilities.copy(),
+            "utilities": self.recall.utilities,
             "cumulative": self._cumulative.copy(),
             "memory": self.recall.values.copy(),
-            "welfare_memory": self._welfare.copy(),
+            "welfare_memory": cast(Floats, +self._welfare),
         }
 
     def episode_record(self) -> dict[str, Floats]:
@@ -132,13 +139,21 @@ class Fairness:
 
         They are about the agents that took part in a step of it.
         """
-        is_mean, took_part = bool(self.recall.memory.average), self._taken > 0
-        received = self._cumulative / np.maximum(self._taken, 1.0) if is_mean else self._cumulative
+        taken = np.asarray(self._steps)[..., None] - self._missed
+        is_mean, took_part = bool(self.recall.memory.average), taken > 0
+        received = self._cumulative / np.maximum(taken, 1.0) if is_mean else self._cumulative
         record = {"welfare": np.asarray(self.judge.welfare_of(received, took_part))}
         if self.judge.kind is not None:
             loads = -self._cumulative if self.judge.kind == "burden" else self._cumulative
             record["gini"] = _gini_among(took_part, loads + 0.0)
         return record
+
+
+def _is_wrong(utilities: Floats, kind: Kind | None) -> bool:
+    """Whether a utility has the other sign than its kind."""
+    if kind == "good":
+        return bool(np.minimum.reduce(utilities, axis=None) < 0)
+    return bool(np.maximum.reduce(utilities, axis=None) > 0)
 
 
 def _gini_among(who: Bools, shares: Floats) -> Floats:

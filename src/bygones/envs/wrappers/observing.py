@@ -45,8 +45,10 @@ class Layout:
         """The joint observation; leading axes of Z are a batch that the observation has too."""
         if self.flat:
             xp = namespace(Z)
-            observed = xp.asarray(observation).reshape((*Z.shape[:-1], -1))
-            return xp.concatenate([observed, Z] if d is None else [observed, Z, d], axis=-1).astype(self.dtype)
+            observed = xp.asarray(observation)
+            if observed.ndim != Z.ndim:
+                observed = observed.reshape((*Z.shape[:-1], -1))
+            return xp.concatenate([observed, Z] if d is None else [observed, Z, d], axis=-1, dtype=self.dtype)
         memory = {"memory": Z.astype(self.dtype)}
         if d is not None:
             memory["denominator"] = d.astype(self.dtype)

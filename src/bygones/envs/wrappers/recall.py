@@ -48,7 +48,7 @@ class Recall:
         self.memory = memory
         self.shape = (*batch, n_agents)
         self._empty: AnyState = mapped(lambda part: np.broadcast_to(part, batch + part.shape), memory.init(n_agents))
-        self._state = self._empty
+        self._state, self._is_apart, self._ones = self._empty, False, np.ones(n_agents)
         self.forget()
 
     @property
@@ -67,35 +67,33 @@ class Recall:
         if present is not None:
             utilities = np.where(present, utilities, 0.0)
             present = None if present.all() else present
-        total = utilities.sum(axis=-1)
+        total = utilities.dot(self._ones)  # a third of the time of `sum`
         # One look at the sum instead of one at every reward: it is finite only if they are.
         if not (np.isfinite(total).all() if self.shape[1:] else math.isfinite(total)):
             check_finite("reward", utilities)
-        self._state = remembered(self.memory, self._state, utilities, present)
+        if present is None and not self._is_apart:
+            self._state = self.memory.advance(self._state, utilities)
+        else:
+            self._state, self._is_apart = remembered(self.memory, self._state, utilities, present), True
         self.values = read(self.memory, self._state, len(self.shape))
         self.utilities, self.total, self.present = utilities, total, present
 
     def forget(self, which: Bools | None = None) -> None:
         """Empties the memories of these entries of the batch, by default of all, whose episodes begin again."""
         if which is None or which.all():
-            self._state = self._empty
+            self._state, self._is_apart = self._empty, False
         else:
-            empty = self._empty
-            if _has_own_clocks(self.memory, self._state, len(self.shape)):
-                empty = apart(empty, self.shape)
+            empty = apart(self._empty, self.shape) if self._is_apart else self._empty
             self._state = mapped(lambda new, old: np.where(over(which, new), new, old), empty, self._state)
         self.values = read(self.memory, self._state, len(self.shape))
         self.utilities, self.total, self.present = np.zeros(self.shape), np.zeros(self.shape[:-1]), None
 
 
 def remembered(memory: Memory, state: AnyState, utilities: Array, present: Array | None = None) -> AnyState:
-    """The state of a memory after a step, which changes nothing for agents that were absent."""
-    shape = utilities.shape
-    if not _has_own_clocks(memory, state, len(shape)):
-        if present is None:
-            return cast(AnyState, memory.advance(state, utilities))
+    """The state of a memory after a step that changes nothing for absent agents, with a clock for each agent."""
+    shape, xp = utilities.shape, namespace(utilities)
+    if memory.read(state).ndim == len(shape):
         state = apart(state, shape)
-    xp = namespace(utilities)
     after = memory.advance(state, xp.broadcast_to(utilities[..., None, :], (*shape, shape[-1])))
     if present is None:
         return cast(AnyState, after)
@@ -178,7 +176,3 @@ def present_in(info: Info, presence: str | None, shape: tuple[int, ...]) -> Bool
     if present.shape != shape:
         raise ValueError(f"info[{presence!r}] must have shape {shape}, got shape {present.shape}")
     return present
-
-
-def _has_own_clocks(memory: Memory, state: AnyState, ndim: int) -> bool:
-    return memory.read(state).ndim > ndim

@@ -161,7 +161,8 @@ class FairReward(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             fairness.recall.receive(rewards, self._present)  # type: ignore[arg-type]
         reward = float(fairness.reward())
         self._present = present_in(info, self._presence, fairness.recall.shape)
-        info = {**info, **plain(fairness.step_record())}
+        info = {**info, **fairness.step_record()}
+        info["welfare_memory"] = float(info["welfare_memory"])
         if terminated or truncated:
             info["episode_metrics"] = plain(fairness.episode_record())
         return observation, reward, terminated, truncated, info
