@@ -29,6 +29,8 @@ LIBRARIES = {
     "spark": {*_AUDIT, "pyspark"},
     "learn": {"jax", "numba", "scipy"},
     "envs": _ENVS,
+    "multi-agent": {*_ENVS, "pettingzoo"},
+    "jaxmarl": {*_ENVS, "jax", "jaxmarl"},
     "sb3": {*_ENVS, "stable_baselines3", "torch"},
     "morl": {*_ENVS, "morl_baselines", "torch"},
     "tensorboard": {"tensorboardX"},

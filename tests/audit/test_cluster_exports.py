@@ -116,8 +116,7 @@ def test_kueue_workloads_use_what_they_were_admitted_with(workloads):
         {"main": 12 + 60 + 1 + 20}
     )
     assert received(read_history(workloads, resource="mem", agent="namespace")) == pytest.approx({"team": 192})
-    found = replay_queue(history, ["1h", "inf"])
-    assert found.jobs == 2
+    assert len(replay_queue(history, ["1h", "inf"]).jobs) == 2
     for message, asked in (
         ("agent must be one of queue, namespace, clusterQueue for Kueue, got 'user'", {"agent": "user"}),
         ("resource must be one that a workload in .* uses", {"resource": "fpga"}),
@@ -181,7 +180,7 @@ def test_kueue_forgets_the_admission_of_what_has_finished(tmp_path):
     hour = (1 - 0.5) / math.log(2)
     assert stood.remembered[0] == pytest.approx(hour * 5 + hour / 2 * 2.5)
     assert received(read_history(path, resource="cpu")) == pytest.approx({"vision": 2 * 0.5 + 2 * 3})
-    assert replay_queue(history, ["1h", "inf"]).jobs == 3
+    assert len(replay_queue(history, ["1h", "inf"]).jobs) == 3
     with pytest.raises(ValueError, match=r"2 workloads without clusterQueue .*: leave them out with --skip-unnamed"):
         read_history(path, agent="clusterQueue")
     assert received(read_history(path, agent="clusterQueue", skip_unnamed=True)) == pytest.approx({"main": 1.5})

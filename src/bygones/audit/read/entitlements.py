@@ -77,6 +77,11 @@ class ShareTree:
             factors |= dict.fromkeys(tied, (len(leaves) - len(factors)) / len(leaves))
         return {leaf.name: factors[leaf] for leaf in _once(leaves)}
 
+    def paths(self, *, by_user: bool) -> list[tuple[Node, ...]]:
+        """For every user, or account, the nodes from below the root down to it."""
+        wanted = {id(leaf) for leaf in _leaves(self.root, by_user=by_user)}
+        return [path for path in _paths(self.root) if id(path[-1]) in wanted]
+
     def given(self, *, by_user: bool) -> dict[str, float]:
         """The factor that `sshare` gives of every user, or account, that is there once."""
         leaves = _leaves(self.root, by_user=by_user)
@@ -231,6 +236,13 @@ def _leaves(node: Node, *, by_user: bool) -> list[Node]:
         ]
     below = [child for child in node.children if not child.is_user]
     return [leaf for child in below for leaf in _leaves(child, by_user=False)] if below else [node]
+
+
+def _paths(node: Node) -> Iterator[tuple[Node, ...]]:
+    """The ways from below a node to every node further down."""
+    for child in node.children:
+        yield (child,)
+        yield from ((child, *path) for path in _paths(child))
 
 
 def _once(nodes: Sequence[Node]) -> list[Node]:

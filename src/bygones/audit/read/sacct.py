@@ -41,14 +41,6 @@ PART = 3_600_000_000
 _UNKNOWN = "('', 'unknown', 'none', 'n/a')"
 _NUMBER = r"^[0-9]+(\.[0-9]+)?[KMGTPkmgtp]?[cn]?$"
 _ELAPSED = r"^([0-9]+-)?([0-9]+:)?[0-9]+:[0-9]+(\.[0-9]+)?$"
-_SECONDS = f"""
-    CASE WHEN regexp_matches(trim(Elapsed), '{_ELAPSED}') THEN
-        86400 * coalesce(try_cast(regexp_extract(trim(Elapsed), '^([0-9]+)-', 1) AS DOUBLE), 0)
-        + list_reduce(
-            [try_cast(part AS DOUBLE) FOR part IN string_split(regexp_replace(trim(Elapsed), '^[0-9]+-', ''), ':')],
-            (total, part) -> 60 * total + part
-        )
-    END"""
 _RAW_SECONDS = "CASE WHEN regexp_matches(trim(ElapsedRaw), '^[0-9]+$') THEN try_cast(trim(ElapsedRaw) AS DOUBLE) END"
 _OVERLAP = 7_200_000_000
 """Clocks are set back by at most two hours, in microseconds: only then can a job end before it starts."""
@@ -111,8 +103,8 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
         weights, notes = resource_weights(asked.resource, _canonical, known, (gpus, n, "job"), label)
         amount = " + ".join(f"{weight!r} * {_amount(name)}" for name, weight in weights.items())
         con.execute(
-            "CREATE TEMP TABLE usage AS SELECT agent, job, coalesce(submit, start) AS submit, start, time, "
-            f"({amount}) * elapsed / 3600 AS utility FROM jobs WHERE ran AND named"
+            "CREATE TEMP TABLE usage AS SELECT agent, job, account, coalesce(submit, start) AS submit, start, time, "
+            f"requested, ({amount}) AS size, ({amount}) * elapsed / 3600 AS utility FROM jobs WHERE ran AND named"
         )
     unit = unit_of(weights, listed)
     notes = [f"Usage is in {unit}, spread evenly over each job's run time.", *notes]
@@ -192,17 +184,25 @@ def _jobs(agent: str, columns: Sequence[str]) -> str:
         return f'CASE WHEN lower(trim("{name}")) NOT IN {_UNKNOWN} THEN try_cast(trim("{name}") AS TIMESTAMP) END'
 
     submitted = moment("Submit") if "Submit" in columns else "NULL::TIMESTAMP"
+    if "Submit" in columns and "Eligible" in columns:
+        # A job that waits for another, or for a time, is not in the queue before.
+        submitted = f"greatest({submitted}, {moment('Eligible')})"
+    account = "trim(Account)" if "Account" in columns else "NULL::VARCHAR"
+    limit = _seconds("Timelimit") if "Timelimit" in columns else "NULL::DOUBLE"
+    if "TimelimitRaw" in columns:
+        limit = "60 * try_cast(trim(TimelimitRaw) AS DOUBLE)"
     elapsed = "Elapsed" if "Elapsed" in columns else "ElapsedRaw"
     return f"""
         WITH parsed AS (
             SELECT row, filename, trim({quoted}) AS agent, "Start" AS start_text,
                    "End" AS end_text, {elapsed} AS elapsed_text, {tres} AS tres, trim({cpus}) AS cpus,
                    JobID AS job, {moment("Start")} AS began, {moment("End")} AS ended,
-                   {submitted} AS submitted,
-                   {_SECONDS if elapsed == "Elapsed" else _RAW_SECONDS} AS seconds
+                   {submitted} AS submitted, {account} AS account, {limit} AS requested,
+                   {_seconds("Elapsed") if elapsed == "Elapsed" else _RAW_SECONDS} AS seconds
             FROM lines
         )
         SELECT row, filename, agent, start_text, end_text, elapsed_text, tres, cpus, job, submitted AS submit,
+               account, requested,
                began AS start, floor(seconds) AS elapsed, ended,
                CASE WHEN ended IS NULL OR (ended < began AND epoch_us(began) - epoch_us(ended) <= {_OVERLAP})
                     THEN began + to_microseconds((1e6 * floor(seconds))::BIGINT) ELSE ended END AS time,
@@ -210,6 +210,18 @@ def _jobs(agent: str, columns: Sequence[str]) -> str:
                ended IS NULL AS is_running
         FROM parsed WHERE contains(job, '.') IS NOT TRUE
     """
+
+
+def _seconds(column: str) -> str:
+    """The query for a length of time written as [DD-[HH:]]MM:SS, NULL if it is written otherwise."""
+    return f"""
+    CASE WHEN regexp_matches(trim({column}), '{_ELAPSED}') THEN
+        86400 * coalesce(try_cast(regexp_extract(trim({column}), '^([0-9]+)-', 1) AS DOUBLE), 0)
+        + list_reduce(
+            [try_cast(part AS DOUBLE) FOR part IN string_split(regexp_replace(trim({column}), '^[0-9]+-', ''), ':')],
+            (total, part) -> 60 * total + part
+        )
+    END"""
 
 
 _PAIRS = "regexp_extract_all(tres, '([^,=]+)=', 1)"
