@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple, TypeVar
@@ -17,6 +17,7 @@ from bygones.audit.measure.pasts import DATED_EVENTS, Attendance, Past, Trajecto
 from bygones.audit.measure.sums import Periods
 from bygones.audit.read.clock import Clock
 from bygones.audit.read.entitlements import Shares
+from bygones.audit.read.formats import Demand
 from bygones.audit.replay.past_decisions import Measured
 from bygones.audit.replay.what_if import WhatIf
 from bygones.document.document import Answer, Document
@@ -100,6 +101,7 @@ class Audit(Answer):
         unit: the unit of the amounts; empty if it is not known.
         remarks: notes that were given for the reader.
         shares: the entitlements as they were read, with a cluster's account tree.
+        demand: the demand of each agent, if the history is a log that tells.
     """
 
     label: str
@@ -125,6 +127,7 @@ class Audit(Answer):
     unit: str = ""
     remarks: tuple[str, ...] = ()
     shares: Shares | None = None
+    demand: Mapping[str, Demand] | None = None
 
     def __repr__(self) -> str:
         half_lives = listed([self.clock.length_text(each.half_life) for each in self.standings])
@@ -143,6 +146,23 @@ class Audit(Answer):
     def present_names(self) -> list[str]:
         """The agents who take part at the moment of the audit."""
         return [self.names[int(row)] for row in np.flatnonzero(self.is_present)]
+
+    @property
+    def idle(self) -> list[str]:
+        """The agents present who asked for nothing, as far as the history tells."""
+        return [] if self.demand is None else [name for name in self.present_names if name not in self.demand]
+
+    @property
+    def knows_pending(self) -> bool:
+        """Whether the history is a log with pending jobs."""
+        return any(each.pending for each in (self.demand or {}).values())
+
+    def waits(self, row: int) -> bool:
+        """Whether an agent may wait for something: it has pending jobs or, if the log has none, it asked at all."""
+        if self.demand is None:
+            return True
+        asked = self.demand.get(self.names[row])
+        return asked is not None and (asked.pending > 0 or not self.knows_pending)
 
     @property
     def per_unit(self) -> bool:
@@ -196,8 +216,19 @@ class Audit(Answer):
         return {name: by_agent for name, by_agent in factors.items() if by_agent}
 
     def ranked(self, trajectory: Trajectory) -> list[int]:
-        """The rows of the agents, the most owed per unit of entitlement first, absent agents last."""
-        return ranked(self.per_unit_of(trajectory), self.names)
+        """The rows of the agents in the order in which they are served, absent agents last.
+
+        The agent that is owed most per unit of entitlement comes first. In a cluster with an account tree, the order is
+        that of Slurm's fair tree.
+        """
+        order = ranked(self.per_unit_of(trajectory), self.names)
+        factors = self.tree_factors(trajectory)
+        return order if factors is None else sorted(order, key=lambda row: -factors.get(self.names[row], -1.0))
+
+    def tree_factors(self, trajectory: Trajectory) -> dict[str, float] | None:
+        """Slurm's fair-tree factor of all agents; None if the tree does not have one for each agent present."""
+        factors = self.factors(trajectory).get("fair_tree", {})
+        return factors if factors and factors.keys() >= set(self.present_names) else None
 
     def since(self, trajectory: Trajectory, row: int) -> float | None:
         """Since when an agent has been owed without interruption, accurate to one period; None if it is not owed.
