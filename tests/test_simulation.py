@@ -1,13 +1,14 @@
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
 
-from bygones import Capped, Discounted, Multiscale, PerAgent, PerfectRecall, SlidingWindow, inequality
+from bygones import Capped, Discounted, Multiscale, PerAgent, PerfectRecall, SlidingWindow, inequality, simulation
 from bygones.allocation import OneStep, Random, RoundRobin, Utilitarian
 from bygones.allocation.policy_contract import policies
 from bygones.envs.needs import Uniform, advantaged, correlated, lognormal, replayed, uniform
-from bygones.simulation import learned_policy, policy_named, simulate, simulate_seeds
+from bygones.simulation import Course, learned_policy, policy_named, simulate, simulate_seeds, stretches
 from support.memories import LastSteps
 
 MEMORY = Discounted(half_life=20)
@@ -84,6 +85,42 @@ def test_seeds_side_by_side_are_each_seed_alone(memory, welfare):
             np.testing.assert_array_equal(one.needs, alone.needs)
             np.testing.assert_allclose(one.utilities, alone.utilities, err_msg=name)
             np.testing.assert_allclose(one.remembered, alone.remembered, err_msg=name)
+
+
+@pytest.mark.parametrize(("seeds", "cells"), [([4], 32), ([4, 1], 1), ([4], 10**6)])
+def test_the_length_of_stretches_changes_nothing(monkeypatch, seeds, cells):
+    needs, entitlements = correlated(advantaged(4, 1), 0.5), [1.0, 2.0, 1.0, 3.0]
+    policy = policy_named("prices", MEMORY, "nash", needs, 2, entitlements=entitlements)
+    arguments = (policy, needs, MEMORY, "nash", 301, 2, seeds)
+    whole = simulate_seeds(*arguments, entitlements=entitlements)
+    monkeypatch.setattr(simulation, "STRETCH", cells)
+    parts = list(stretches(*arguments, entitlements=entitlements))
+    assert sum(len(part[0].utilities) for part in parts) == 301
+    assert len(parts) == math.ceil(301 / max(1, cells // (4 * len(seeds))))
+    for each, own in zip(whole, zip(*parts, strict=True), strict=True):
+        for name in ("needs", "utilities", "remembered", "cumulative", "gini", "welfare_remembered"):
+            np.testing.assert_array_equal(np.concatenate([getattr(part, name) for part in own]), getattr(each, name))
+        assert own[-1].summary() == each.summary()
+        course, at_once = Course.of(own, 301), Course.of([each], 301)
+        assert course.summary == at_once.summary == each.summary()
+        assert course.is_per_unit
+        for name, values in course.over_time.items():
+            np.testing.assert_allclose(values, at_once.over_time[name], rtol=1e-12)
+
+
+def test_the_course_of_a_longer_simulation_takes_no_more_memory():
+    needs = advantaged(300, 2)
+    policy = policy_named("largest-need", MEMORY, "egalitarian", needs, 2)
+
+    def peak(steps):
+        tracemalloc.start()
+        played = stretches(policy, needs, MEMORY, "egalitarian", steps)
+        Course.of((one for (one,) in played), steps)
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most
+
+    assert peak(2000) < 1.2 * peak(500)
 
 
 def test_ties_are_drawn_by_lot_in_every_row():

@@ -4,17 +4,24 @@ At every step each agent has a need, the policy serves $k$ agents, and the utili
 simulations with the same seed see the same needs, so any difference between them comes from the policies. Of burdens
 (`kind="burden"`) the needs are the loads of the agents, and $k$ agents take theirs.
 
+The world is the paper's scenario, and its steps are those of `bygones.envs.episode`, in double precision. Policies are
+asked step by step (`visited`), as `bygones.learn.evaluate` asks policies that are not compiled, so a custom policy is
+plain Python.
+
 Simulations with many seeds are made side by side, as rows of the same arrays, each of which is the simulation with its
-seed alone.
+seed alone. Steps come in stretches, and only `simulate` and `simulate_seeds` keep them all.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,8 +31,11 @@ from bygones._text import counted
 from bygones.allocation import AllocationPolicy, ChooseK
 from bygones.allocation.objective import check_form, judge_of
 from bygones.allocation.policy_contract import Setting, policy_of, served_rows
-from bygones.envs.batches import mapped
+from bygones.envs.episode import EpisodeState, begin, proceed, visited
 from bygones.envs.needs import Needs
+from bygones.envs.noise import Noise, NoiseBatch
+from bygones.envs.problem import FairProblem
+from bygones.envs.scenarios.allocation import Allocation
 from bygones.kinds import Kind, check_kind
 from bygones.memory import Memory, check_entitlements
 from bygones.memory.contract import AnyState
@@ -34,13 +44,16 @@ from bygones.welfare import AnyWelfare, as_judge, check_axis, parse_welfare
 CALIBRATION_STEPS = 2000
 """How many steps of needs the policy `calibrated` has seen before the simulation."""
 
-_NOISE_STEPS = 256
-"""The number of steps for which noise is drawn at once."""
+STRETCH = 2**16
+"""About how many numbers of each kind a stretch of a simulation has: one per agent and step, for every seed."""
+
+PARTS = 150
+"""The most parts of time in the course of a simulation; more could not be told apart in a figure."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Simulation:
-    """The outcome of a simulation, with one row per step and one column per agent.
+    """The outcome of a simulation, or of a stretch of one, with one row per step and one column per agent.
 
     Attributes:
         needs: the utility of a resource to each agent at each step.
@@ -49,6 +62,8 @@ class Simulation:
         welfare: the welfare function that judges Z; `"nash"` is log-Nash, as in the paper's experiments.
         kind: `good` or `burden`.
         entitlements: per agent, or None if all are equal. Agents are compared per unit of entitlement.
+        received_before: the true utilities before the first of these steps.
+        steps_before: how many steps there were before.
     """
 
     needs: Floats
@@ -57,6 +72,13 @@ class Simulation:
     welfare: Callable[[Array], Array]
     kind: Kind = "good"
     entitlements: Floats | None = None
+    received_before: Floats | float = 0.0
+    steps_before: int = 0
+
+    @property
+    def n_agents(self) -> int:
+        """The number of agents."""
+        return int(self.utilities.shape[1])
 
     def __repr__(self) -> str:
         steps, agents = self.utilities.shape
@@ -66,7 +88,8 @@ class Simulation:
     @cached_property
     def cumulative(self) -> Floats:
         """The true, undiscounted utilities after each step."""
-        return np.cumsum(self.utilities, axis=0)
+        before = np.broadcast_to(self.received_before, self.utilities[:1].shape)
+        return np.cumsum(np.concatenate([before, self.utilities]), axis=0)[1:]
 
     @cached_property
     def gini(self) -> Floats:
@@ -79,7 +102,7 @@ class Simulation:
         return np.asarray(self.welfare(self._per_unit(self.remembered)))
 
     def summary(self) -> dict[str, float]:
-        """Fairness and efficiency of the whole simulation, computed on true utilities per step.
+        """Fairness and efficiency from the first step of the simulation on, computed on true utilities per step.
 
         Returns:
             `gini`, the Gini coefficient; `egalitarian`, the utility of the worst-off agent; `nash`, the geometric mean,
@@ -87,7 +110,7 @@ class Simulation:
             burdens, `egalitarian` is the heaviest load and there is no `nash`. All but the sum are per unit of
             entitlement.
         """
-        given = self.cumulative[-1] / len(self.utilities)
+        given = self.cumulative[-1] / (self.steps_before + len(self.utilities))
         gini, total, true = float(self.gini[-1]), float(given.sum()), self._per_unit(given)
         if self.kind == "burden":
             return {"gini": gini, "egalitarian": float(true.max()), "utility_per_step": total}
@@ -97,6 +120,48 @@ class Simulation:
 
     def _per_unit(self, utilities: Floats) -> Floats:
         return utilities if self.entitlements is None else utilities / self.entitlements
+
+
+class Course(NamedTuple):
+    """The course of a simulation: its outcome, and how it came about, in parts of time on a logarithmic scale.
+
+    The course of a long simulation takes little memory, however many steps and agents there are.
+    """
+
+    summary: dict[str, float]
+    """The fairness and efficiency of the whole simulation, as `Simulation.summary` has them."""
+    n_agents: int
+    steps: int
+    kind: Kind
+    is_per_unit: bool
+    """Whether agents have entitlements, per unit of which they are compared."""
+    ends: Ints
+    """The last step of each part of time."""
+    over_time: dict[str, Floats]
+    """The mean in each part, by name: the `least` and the `most` that agents had received so far, the `least in memory`
+    and the `most in memory`, `gini`, and `welfare`, the welfare of the memory."""
+
+    @classmethod
+    def of(cls, stretches: Iterable[Simulation], steps: int) -> Course:
+        """The course of a simulation of so many steps, which comes in stretches."""
+        ends: Ints = np.unique(np.geomspace(1, steps, PARTS).round().astype(int))
+        sums: dict[str, Floats] = defaultdict(lambda: np.zeros(len(ends)))
+        for stretch in stretches:
+            part = np.searchsorted(ends, stretch.steps_before + 1 + np.arange(len(stretch.utilities)))
+            of_steps = {
+                "least": stretch.cumulative.min(axis=1),
+                "most": stretch.cumulative.max(axis=1),
+                "least in memory": stretch.remembered.min(axis=1),
+                "most in memory": stretch.remembered.max(axis=1),
+                "gini": stretch.gini,
+                "welfare": stretch.welfare_remembered,
+            }
+            for name, values in of_steps.items():
+                sums[name] += np.bincount(part, values, minlength=len(ends))
+        lengths = np.diff(ends, prepend=0)
+        over_time = {name: total / lengths for name, total in sums.items()}
+        is_per_unit = stretch.entitlements is not None
+        return cls(stretch.summary(), stretch.n_agents, steps, stretch.kind, is_per_unit, ends, over_time)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,62 +221,85 @@ def simulate_seeds(
     entitlements: AnyArray | None = None,
 ) -> list[Simulation]:
     """`simulate` for several seeds side by side, which takes little longer than for one."""
+    parts = list(stretches(policy, needs, memory, welfare, steps, n_resources, seeds, done, kind, entitlements))
+    tables = ("needs", "utilities", "remembered")
+    return [
+        dataclasses.replace(own[0], **{name: np.concatenate([getattr(part, name) for part in own]) for name in tables})
+        for own in zip(*parts, strict=True)
+    ]
+
+
+def stretches(
+    policy: AllocationPolicy,
+    needs: Needs,
+    memory: Memory,
+    welfare: AnyWelfare,
+    steps: int,
+    n_resources: int = 2,
+    seeds: Sequence[int] = (0,),
+    done: Callable[[], object] = lambda: None,
+    kind: Kind = "good",
+    entitlements: AnyArray | None = None,
+) -> Iterator[list[Simulation]]:
+    """`simulate_seeds` in stretches of some steps, which follow each other: for more steps than memory holds."""
     steps, k, n = check_count("steps", steps), check_count("n_resources", n_resources), needs.n_agents
     if k > n:
         raise ValueError(f"n_resources must be at most the number of agents ({n}), got {k}")
     weights = None if entitlements is None else np.asarray(check_entitlements(entitlements, n), dtype=float)
-    judge = _judge(welfare, kind, weights, n)
+    judge, memory = _judge(welfare, kind, weights, n), getattr(policy, "memory", memory)
+    # The policy may look into the state of the memory, which therefore is not in its canonical form.
+    problem = FairProblem(Allocation(steps, k, needs), memory, "egalitarian")
+    params = problem.params(enumerates=False)._replace(memory=memory)
+    spawned = [np.random.SeedSequence(check_count("seed", seed, 0)).spawn(2) for seed in seeds]
+    sources, lots = ([np.random.default_rng(pair[which]) for pair in spawned] for which in (0, 1))
+    length = max(1, STRETCH // (n * len(seeds)))
     # A single seed has no axis: the numbers of a memory are then plain ones, with which Python is faster.
-    rows = () if len(seeds) == 1 else (len(seeds),)
-    noise = _Noise([check_count("seed", seed, 0) for seed in seeds], (*rows, n))
-    met, utilities, remembered = (np.zeros((steps, *rows, n)) for _ in range(3))
-    memory = getattr(policy, "memory", memory)
-    state = mapped(lambda array: np.broadcast_to(array, (*rows, *np.shape(array))), memory.init(n))
-    needs_state = needs.start(noise.next())
-    serve, every = served_rows(policy), tuple(np.arange(size)[:, None] for size in rows)
-    for t in range(steps):
-        drawn, needs_state = needs.draw(noise.next(), needs_state, t + 1)
-        now, received = met[t], utilities[t]
-        now[...] = drawn
-        if not now.min() >= 0:
-            _check_met(met)
-        served = serve(now, k, state, t, noise.draws)
-        received[*every, served] = now[*every, served]
-        state = memory.advance(state, received)
-        remembered[t] = memory.read(state)
+    noise = Noise(sources[0], n, length) if len(seeds) == 1 else NoiseBatch(sources, n, length)
+    serve = served_rows(policy)
+
+    def choose(state: EpisodeState, t: int) -> np.ndarray:
+        needs = state.world.needs
+        if not needs.min() >= 0:
+            _check_met(needs.reshape(-1, 1, n), t)
+        return serve(needs, k, state.memory, t, lots)
+
+    def advance(state: EpisodeState, served: np.ndarray) -> EpisodeState:
+        after = proceed(noise.row(), state, served, params)
         done()
-    _check_met(met)
-    by_seed = [table.reshape(steps, len(seeds), n).swapaxes(0, 1) for table in (met, utilities, remembered)]
-    return [Simulation(*by, judge, kind, weights) for by in zip(by_seed[0], by_seed[1], by_seed[2], strict=True)]
+        return after
+
+    last = begin(noise.rows(params.scenario.start_rows), params)
+    states = visited(last, choose, advance, steps)
+    for before in range(0, steps, length):
+        past, first = [last, *itertools.islice(states, length)], last
+        last = past[-1]
+        met = _by_seed([state.world.needs for state in past[:-1]])
+        _check_met(met, before)
+        utilities = _by_seed([state.utilities for state in past[1:]])
+        remembered = _by_seed([memory.read(state.memory) for state in past[1:]])
+        received = np.asarray(first.cumulative).reshape(len(seeds), n)
+        yield [
+            Simulation(needs, given, recalled, judge, kind, weights, so_far, before)
+            for needs, given, recalled, so_far in zip(met, utilities, remembered, received, strict=True)
+        ]
 
 
-def _check_met(needs: np.ndarray) -> None:
-    """Refuses needs that no problem could have."""
+def _by_seed(rows: list[Array]) -> np.ndarray:
+    """The rows of each step, by seed: of shape (seeds, steps, agents)."""
+    table = np.stack(rows)
+    return table.reshape(len(table), -1, table.shape[-1]).swapaxes(0, 1)
+
+
+def _check_met(needs: Array, before: int) -> None:
+    """Refuses needs, of shape (seeds, steps, agents), that no problem could have; so many steps came before."""
+    needs = np.asarray(needs)
     bad = np.argwhere(~((needs >= 0) & (needs < np.inf)))
     if len(bad):
-        step, *_, agent = where = tuple(int(i) for i in bad[0])
+        seed, step, agent = bad[0]
         raise ValueError(
-            f"needs must draw finite numbers of at least 0, got {needs[where]} for agent {agent} at step {step + 1}"
+            f"needs must draw finite numbers of at least 0, got {needs[seed, step, agent]} for agent {agent} at step "
+            f"{before + step + 1}"
         )
-
-
-class _Noise:
-    """The uniform noise of needs, and a generator for lots, of every seed."""
-
-    def __init__(self, seeds: Sequence[int], shape: tuple[int, ...]) -> None:
-        pairs = [[np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2)] for seed in seeds]
-        self.draws = [draws for _, draws in pairs]
-        self._sources, self._shape = [noise for noise, _ in pairs], shape
-        self._drawn, self._at = np.empty((0, *shape)), 0
-
-    def next(self) -> np.ndarray:
-        """The noise of the next step, one row per seed, of the shape asked for."""
-        if self._at == len(self._drawn):
-            # The numbers that drawing step by step would give.
-            blocks = [source.random((_NOISE_STEPS, self._shape[-1])) for source in self._sources]
-            self._drawn, self._at = np.stack(blocks, axis=1).reshape(_NOISE_STEPS, *self._shape), 0
-        self._at += 1
-        return np.asarray(self._drawn[self._at - 1])
 
 
 def _judge(welfare: AnyWelfare, kind: Kind, entitlements: Floats | None, n_agents: int) -> Callable[[Array], Array]:
@@ -263,7 +351,6 @@ def learned_policy(path: Path, memory: Memory, needs: Needs, n_resources: int) -
             agents or resources.
     """
     from bygones.envs.episode import observation
-    from bygones.envs.scenarios.allocation import Allocation
     from bygones.learn.policy import TrainedPolicy
 
     network = TrainedPolicy.load(path)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bygones._text import counted
 from bygones.document.document import Answer, Cell, Column, Document, Table
-from bygones.simulation import Simulation
+from bygones.simulation import Course
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,33 +15,30 @@ class SimulationComparison(Answer):
     """Policies with the same needs, memory and welfare.
 
     Attributes:
-        simulations: what happened, by the name of the policy; at least one.
+        courses: what happened, by the name of the policy; at least one.
         n_resources: how many agents were served at each step.
         memory: in words.
         welfare: the name of the welfare function.
     """
 
-    simulations: Mapping[str, Simulation]
+    courses: Mapping[str, Course]
     n_resources: int
     memory: str
     welfare: str
 
     def document(self) -> Document:
         """A table with a row per policy."""
-        first = next(iter(self.simulations.values()))
-        steps, n_agents = first.utilities.shape
+        first = next(iter(self.courses.values()))
         is_good = first.kind == "good"
         names = ("worst-off", "geometric mean", "total") if is_good else ("heaviest load", "total load")
         note = "Utilities are per step. Geometric mean: Nash welfare." if is_good else "Loads are per step."
-        if first.entitlements is not None:
+        if first.is_per_unit:
             note += " All columns but the total are per unit of entitlement."
-        rows: list[list[Cell]] = [
-            [name, *simulation.summary().values()] for name, simulation in self.simulations.items()
-        ]
+        rows: list[list[Cell]] = [[name, *course.summary.values()] for name, course in self.courses.items()]
         columns: list[Column | str] = ["policy", "Gini", *(Column(name, measure="utility") for name in names)]
         return Document(
-            f"{self.n_resources} of {counted(n_agents, 'agent')} {'served' if is_good else 'work'} for "
-            f"{counted(steps, 'step')}, {self.memory}, {self.welfare} welfare",
+            f"{self.n_resources} of {counted(first.n_agents, 'agent')} {'served' if is_good else 'work'} for "
+            f"{counted(first.steps, 'step')}, {self.memory}, {self.welfare} welfare",
             [Table("", columns, rows, note=note)],
             "Simulation",
         )

@@ -17,7 +17,7 @@ from bygones.paper.evaluated_policy import METRICS, WAYS, EvaluatedPolicy
 from bygones.paper.optimum import for_settings
 from bygones.paper.results import read
 from bygones.paper.untrained import RULES, Reached
-from bygones.simulation import policy_named, simulate
+from bygones.simulation import Course, policy_named, simulate
 from bygones.simulation_comparison import SimulationComparison
 from bygones.stability import design
 from support.evidence_page import ROOT
@@ -35,14 +35,15 @@ def _evaluated():
 def _simulated(kind="good", entitlements=None):
     needs, memory = advantaged(10, 2), Discounted(half_life=50)
     names = ("proportional-fair", "one-step") if kind == "good" else ("prices", "random")
-    simulations = {
+    simulated = {
         name: simulate(
             policy_named(name, memory, "egalitarian", needs, 2, kind, entitlements),
             needs, memory, "egalitarian", 20, 2, kind=kind, entitlements=entitlements,
         )
         for name in names
     }  # fmt: skip
-    return SimulationComparison(simulations, 2, "half-life 50", "egalitarian")
+    courses = {name: Course.of([played], 20) for name, played in simulated.items()}
+    return SimulationComparison(courses, 2, "half-life 50", "egalitarian")
 
 
 ANSWERS = {

@@ -4,14 +4,15 @@ from bygones import Discounted
 from bygones.allocation import Random, RoundRobin
 from bygones.envs.needs import advantaged
 from bygones.report.figures.policy_figures import policies_figure
-from bygones.simulation import simulate
+from bygones.simulation import Course, simulate
 
 
 def test_the_figure_shows_every_policy_in_every_panel():
     policies = {"random": Random(), "round-robin": RoundRobin()}
     memory = Discounted(half_life=5)
     played = {name: simulate(policy, advantaged(5), memory, "nash", 100) for name, policy in policies.items()}
-    true, remembered, gini, judged = policies_figure(played, "nash").axes
+    courses = {name: Course.of([each], 100) for name, each in played.items()}
+    true, remembered, gini, judged = policies_figure(courses, "nash").axes
     for axes in (true, remembered, gini, judged):
         assert axes.get_legend_handles_labels()[1] == list(policies)
     steps, shown = gini.lines[0].get_data()
@@ -22,15 +23,15 @@ def test_the_figure_shows_every_policy_in_every_panel():
 
 
 def test_one_step_can_be_drawn():
-    played = {"random": simulate(Random(), advantaged(5), Discounted(half_life=5), "egalitarian", 1)}
+    played = {"random": Course.of([simulate(Random(), advantaged(5), Discounted(half_life=5), "egalitarian", 1)], 1)}
     figure = policies_figure(played, "egalitarian")
     assert all(len(axes.lines[0].get_xdata()) == 1 for axes in figure.axes)
 
 
 def test_of_burdens_the_worst_off_is_who_carries_most():
     memory = Discounted(half_life=5)
-    played = {"random": simulate(Random(), advantaged(5), memory, "egalitarian", 100, kind="burden")}
-    figure = policies_figure(played, "egalitarian")
+    played = simulate(Random(), advantaged(5), memory, "egalitarian", 100, kind="burden")
+    figure = policies_figure({"random": Course.of([played], 100)}, "egalitarian")
     true = figure.axes[0]
     assert true.get_title(loc="left") == "True loads"
     thick, thin = true.lines

@@ -23,8 +23,8 @@ MOST_AGENTS = 1_000_000
 MOST_STEPS = 10_000_000
 """The most steps for which they are."""
 
-MOST_CELLS = 200_000_000
-"""The most numbers of each kind that are kept: one per agent and step."""
+MOST_CELLS = 10_000_000_000
+"""The most agents times steps: some minutes of each policy."""
 
 
 def simulate(
@@ -164,7 +164,7 @@ def _simulate_policies(
     from bygones.welfare import parse_welfare
 
     n_agents, n_advantaged, k, horizon = sizes
-    # Checked here, before memory is taken.
+    # Checked here, before the first step.
     check_count("n_agents", n_agents, most=MOST_AGENTS)
     if check_count("horizon", horizon, most=MOST_STEPS) * n_agents > MOST_CELLS:
         raise ValueError(
@@ -177,13 +177,13 @@ def _simulate_policies(
     check_form(parse_welfare(welfare), kind)
     policies = {name: s.policy_named(name, memory, welfare, needs, k, kind, entitlements) for name in names}
     with progress("Simulating", total=len(policies) * horizon) as advance:
-        simulations = {
-            name: s.simulate(policy, needs, memory, welfare, horizon, k, seed, advance, kind, entitlements)
-            for name, policy in policies.items()
-        }
-    paths = save_beside(lambda: policies_figure(simulations, welfare), out, "policies")
+        courses = {}
+        for name, policy in policies.items():
+            played = s.stretches(policy, needs, memory, welfare, horizon, k, [seed], advance, kind, entitlements)
+            courses[name] = s.Course.of((stretch for (stretch,) in played), horizon)
+    paths = save_beside(lambda: policies_figure(courses, welfare), out, "policies")
     if json:
-        print_json({name: simulation.summary() for name, simulation in simulations.items()})
+        print_json({name: course.summary for name, course in courses.items()})
         return
-    print_document(SimulationComparison(simulations, k, label, welfare).document())
+    print_document(SimulationComparison(courses, k, label, welfare).document())
     print_paths(paths)

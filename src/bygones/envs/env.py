@@ -5,14 +5,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any, Self, TypeAlias, cast
+from typing import Any, NamedTuple, Self, TypeAlias, cast
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
-from bygones._arrays import Array, Ints, check_one_of
+from bygones._arrays import Floats, Ints, check_one_of
 from bygones.envs.batches import AnyAction, Info
 from bygones.envs.episode import (
     EpisodeState,
@@ -34,6 +34,13 @@ Observation = NDArray[np.float32]
 
 Settings: TypeAlias = dict[str, Any]
 """The parameters of a scenario and the settings of `FairProblem`: the arguments of `gym.make`."""
+
+
+class Playing(NamedTuple):
+    """One or many environments after a step."""
+
+    state: EpisodeState
+    outcome: Outcome
 
 
 class Shell:
@@ -73,14 +80,29 @@ class Shell:
             self.reward_space = gym.spaces.Box(least, most, dtype=np.float32)
             self.reward_dim = self.problem.n_agents
 
-    def _shown(self, seen: Array, state: EpisodeState, judged: Outcome) -> Observation:
-        """The observation, given that of the scenario."""
+    def _begun(self, noise: Floats) -> Playing:
+        """The start of an episode."""
+        state = begin(noise, self._params)
+        return Playing(state, first_outcome(state, self._params))
+
+    def _played(self, noise: Floats, before: Playing, action: Ints | int) -> Playing:
+        """A step."""
+        (was, judged), params = before, self._params
+        state = proceed(noise, was, action, params)
+        return Playing(state, outcome(state, judged.welfare, judged.Z, params.scenario.present(was.world), params))
+
+    def _observe(self, now: Playing) -> Observation:
+        """The observation."""
+        (state, judged), params = now, self._params
+        seen = params.scenario.observe(state.world)
         if self.vector:
             return np.asarray(seen, np.float32)
-        return cast(Observation, observation(seen, state.memory, self._params, judged.Z))
+        return cast(Observation, observation(seen, state.memory, params, judged.Z))
 
-    def _account(self, state: EpisodeState, judged: Outcome, present: Array | None) -> Info:
+    def _account(self, now: Playing) -> Info:
         """The entries of `info`, in new arrays."""
+        state, judged = now
+        present = self._params.scenario.present(state.world)
         account: Info = {"utilities": state.utilities.copy(), "cumulative": state.cumulative.copy()}
         if not self.vector:
             account["memory"] = judged.Z.copy()
@@ -185,40 +207,40 @@ class FairEnv(Shell, gym.Env[Observation, AnyAction]):
         self._set_up(scenario, problem, vector, render_mode, settings)
         self.observation_space, self.action_space = spaces_of(self.problem, vector)
         self._noise: Noise | None = None
-        self._now: tuple[EpisodeState, Outcome] | None = None
+        self._now: Playing | None = None
         self._world_before: WorldState = None
+        self._is_over = False
 
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Observation, Info]:
         super().reset(seed=seed)
         if self._noise is None or self._noise.generator is not self.np_random:
             self._noise = Noise(self.np_random, self.scenario.n_noise)
-        state = begin(self._noise.rows(self.scenario.start_rows), self._params)
-        self._now, self._world_before = (state, first_outcome(state, self._params)), None
+        now = self._now = self._begun(self._noise.rows(self.scenario.start_rows))
+        self._world_before, self._is_over = None, False
         if self.render_mode == "human":
             self.render()
-        return self._perceived(*self._now)
+        return self._observe(now), self._account(now)
 
     def step(self, action: AnyAction) -> tuple[Observation, Any, bool, bool, Info]:
-        if self._now is None or self._noise is None or self._now[0].t >= self._horizon:
+        if self._now is None or self._noise is None or self._is_over:
             raise ResetNeeded("call reset() before step(): no episode has begun, or the last one is over")
-        (before, judged), taken = self._now, self._checked(action)
-        after = proceed(self._noise.row(), before, taken, self._params)
-        judged = outcome(after, judged.welfare, judged.Z, self.scenario.present(before.world), self._params)
-        self._now, self._world_before = (after, judged), before.world
-        (seen, info), over = self._perceived(after, judged), bool(after.t >= self._horizon)
+        before, taken = self._now, self._checked(action)
+        now = self._now = self._played(self._noise.row(), before, taken)
+        over = self._is_over = bool(now.state.t >= self._horizon)
+        self._world_before, info = before.state.world, self._account(now)
         if over:
-            metrics = episode_metrics(after, self._params)
+            metrics = episode_metrics(now.state, self._params)
             info["episode_metrics"] = {name: float(value) for name, value in metrics.items()}
         if self.render_mode == "human":
             self.render()
-        reward = np.asarray(after.utilities, np.float32) if self.vector else float(judged.reward)
-        return seen, reward, over and self._terminates, over and not self._terminates, info
+        reward = np.asarray(now.state.utilities, np.float32) if self.vector else float(now.outcome.reward)
+        return self._observe(now), reward, over and self._terminates, over and not self._terminates, info
 
     def choose(self, policy: Callable[..., Ints], rng: np.random.Generator) -> int | Ints:
         """The action that a policy such as `bygones.allocation.policies.OneStep` takes now."""
         if self._now is None:
             raise ResetNeeded("call reset() before choose(): no episode has begun")
-        state, n = self._now[0], self.problem.n_agents
+        state, n = self._now.state, self.problem.n_agents
         needs = np.asarray(self.scenario.observe(state.world), float)[:n]
         served = policy(needs, self.scenario.n_served, state.memory, int(state.t), rng)
         return self.scenario.action(served) if self.scenario.is_enumerable else np.asarray(served)
@@ -235,11 +257,6 @@ class FairEnv(Shell, gym.Env[Observation, AnyAction]):
         if self.render_mode == "ansi":
             return as_text(*shown)
         return self._drawn(as_scene(*shown, self._world_before))
-
-    def _perceived(self, state: EpisodeState, judged: Outcome) -> tuple[Observation, Info]:
-        """The observation and the entries of `info`."""
-        seen, present = self.scenario.observe(state.world), self.scenario.present(state.world)
-        return self._shown(seen, state, judged), self._account(state, judged, present)
 
     def _checked(self, action: AnyAction) -> int | Ints:
         try:

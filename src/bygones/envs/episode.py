@@ -9,16 +9,20 @@ mean of those present, so it neither helps nor hurts.
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from bygones import inequality
-from bygones._arrays import Array, ArrayModule, namespace, select
+from bygones._arrays import Array, ArrayModule, Ints, namespace, select
 from bygones.envs.batches import mapped
 from bygones.envs.problem import Params
 from bygones.envs.scenario import WorldState
 from bygones.memory.contract import AnyState
+from bygones.memory.exact_sums import per_agent
+
+State = TypeVar("State")
 
 
 class EpisodeState(NamedTuple):
@@ -80,13 +84,37 @@ def chosen(action: Array | int, noise: Array, params: Params) -> Array:
     Raises:
         ValueError: the action is a number, and actions are not enumerated.
     """
-    xp = namespace(action, noise)
-    if not isinstance(action, int) and action.ndim == noise.ndim:
-        is_served: Array = (xp.arange(params.scenario.n_agents)[:, None] == action[..., None, :]).any(axis=-1)
-        return is_served.astype(noise.dtype)
-    if params.actions is None:
-        raise ValueError("action must be the agents to serve: this problem does not enumerate subsets of agents")
-    return xp.asarray(params.actions)[action]
+    if isinstance(action, int) or action.ndim < noise.ndim:
+        if params.actions is None:
+            raise ValueError("action must be the agents to serve: this problem does not enumerate subsets of agents")
+        return (
+            params.actions[action]
+            if isinstance(action, int)
+            else namespace(action, noise).asarray(params.actions)[action]
+        )
+    xp, n = namespace(action, noise), params.scenario.n_agents
+    if xp is np:
+        served = np.zeros((*action.shape[:-1], n), noise.dtype)
+        np.put_along_axis(served, cast(Ints, action), 1.0, axis=-1)
+        return served
+    is_served: Array = (xp.arange(n)[:, None] == action[..., None, :]).any(axis=-1)
+    return is_served.astype(noise.dtype)
+
+
+def visited(
+    state: State, choose: Callable[[State, int], Any], advance: Callable[[State, Any], State], steps: int
+) -> Iterator[State]:
+    """The states after each step of episodes in which a policy is asked for its actions.
+
+    Args:
+        state: the start of the episodes.
+        choose: the policy: the actions in a state, after so many steps.
+        advance: the world: the state after actions.
+        steps: how many steps are taken.
+    """
+    for t in range(steps):
+        state = advance(state, choose(state, t))
+        yield state
 
 
 def observe(state: EpisodeState, params: Params) -> Array:
@@ -97,14 +125,15 @@ def observe(state: EpisodeState, params: Params) -> Array:
 def observation(seen: Array, memory: AnyState, params: Params, Z: Array | None = None) -> Array:
     """The observation in float32, from that of the scenario; Z can be passed on where it has been read."""
     Z = params.memory.read(memory) if Z is None else Z
-    xp = namespace(seen, Z)
-    scaled = Z * (params.memory_scale * params.observe_memory)
+    xp, scale = namespace(seen, Z), params.memory_scale
+    # NumPy takes as long for a product with 1 as with any other number.
+    scaled = Z if isinstance(scale, float) and scale == 1.0 else Z * scale
     if params.relative is not False:
         mean = Z.mean(axis=-1, keepdims=True)
         # A mean so small has lost its digits; nothing to speak of is remembered.
         is_empty = mean < 1e-30
         relative = xp.where(is_empty, 0.0, Z / xp.where(is_empty, 1.0, mean) - 1.0)
-        scaled = select(params.relative, relative * params.observe_memory, scaled)
+        scaled = select(params.relative, relative * scale, scaled)
     parts = [seen, scaled]
     if params.denominator_scale is not None:
         d = params.memory.denominator(memory)
@@ -123,7 +152,7 @@ def ends(state: EpisodeState, params: Params) -> tuple[Array, Array]:
 def reward(before: EpisodeState, after: EpisodeState, params: Params) -> Array:
     """The reward of the step between two states."""
     present = params.scenario.present(before.world)
-    judged = [_among(present, params.memory.read(each.memory)) for each in (before, after)]
+    judged = [among(present, params.memory.read(each.memory)) for each in (before, after)]
     W_before, W = params.welfare.judge(namespace(*judged).array(judged))
     return _reward(after.utilities, W_before, W, params)
 
@@ -154,7 +183,7 @@ def outcome(
         both = params.welfare.judge(xp.array([Z, true]))  # not unpacked, which takes NumPy twice as long
         return Outcome(Z, both[0], both[1], _reward(after.utilities, welfare_before, both[0], params))
     welfare, welfare_true, W_before, W = params.welfare.judge(
-        xp.array([Z, true, _among(present, Z_before), _among(present, Z)])
+        xp.array([Z, true, among(present, Z_before), among(present, Z)])
     )
     return Outcome(Z, welfare, welfare_true, _reward(after.utilities, W_before, W, params))
 
@@ -164,7 +193,7 @@ def _reward(utilities: Array, welfare_before: Array, welfare: Array, params: Par
     return (1 - params.weight) * utilities.sum(axis=-1) + params.weight * (params.shaping * welfare - welfare_before)
 
 
-def _among(present: Array | None, Z: Array) -> Array:
+def among(present: Array | None, Z: Array) -> Array:
     """The memory, with the mean of the agents present in place of the absent."""
     if present is None:
         return Z
@@ -179,7 +208,7 @@ def true_utilities(cumulative: Array, t: Array, params: Params) -> Array:
     if average is False:
         return cumulative
     steps = t if average is True else select(average, t, namespace(t).ones_like(t))
-    return cumulative / steps[..., None]
+    return cumulative / per_agent(steps)
 
 
 def episode_metrics(state: EpisodeState, params: Params) -> dict[str, Array]:

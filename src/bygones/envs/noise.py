@@ -1,4 +1,4 @@
-"""Uniform noise, drawn in blocks because drawing it step by step would take longer than the step itself.
+"""Uniform noise, drawn in blocks because drawing it step by step would take longer than a step of few agents.
 
 Every environment has its own generator and consumes its noise row by row, one number per agent. The noise depends only
 on the seed, not on the number of environments or the size of the blocks.
@@ -27,8 +27,9 @@ class Noise:
         """The next row."""
         if self._next == len(self._rows):
             self._rows, self._next = self.generator.random(self._shape), 0
+        row: Floats = self._rows[self._next]
         self._next += 1
-        return cast(Floats, self._rows[self._next - 1])
+        return row
 
     def rows(self, count: int) -> Floats:
         """The next rows, one behind the other."""
@@ -61,6 +62,6 @@ class NoiseBatch:
         self._next[which] = at + 1
         return cast(Floats, self._rows[which, at])
 
-    def rows(self, which: Ints, count: int) -> Floats:
-        """The next rows of each of these environments, one behind the other."""
+    def rows(self, count: int, which: Ints | None = None) -> Floats:
+        """The next rows of each of these environments, by default of all, one behind the other."""
         return np.concatenate([self.row(which) for _ in range(count)], axis=-1)

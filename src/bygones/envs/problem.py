@@ -44,11 +44,10 @@ class Params(NamedTuple):
     actions: Array | None
     """The rows of `Scenario.actions`; None where they are not enumerated."""
     weight: Number
-    observe_memory: Number
-    """1 if the memory is observed, 0 if its entries are zero."""
     relative: Condition
     """Whether the memory is observed relative to its mean."""
     memory_scale: Number
+    """The factor of the memory in the observation; 0 if it is not observed."""
     denominator_scale: Number | None
     """None if the denominator is not observed."""
     shaping: Number
@@ -161,9 +160,8 @@ class FairProblem:
             welfare=self.judge,
             actions=self.scenario.actions() if enumerates else None,
             weight=float(self.weight),
-            observe_memory=float(self.observes_memory),
             relative=self.observation_scale == "relative",
-            memory_scale=1.0 / self._divisor,
+            memory_scale=1.0 / self._divisor if self.observes_memory else 0.0,
             denominator_scale=1.0 / self._denominator_divisor if self.observe_denominator else None,
             shaping=float(self.shaping_discount),
             terminates=self.ends == "termination",

@@ -7,7 +7,7 @@ as the paper's problem does; if not, it goes on environment by environment.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -18,18 +18,8 @@ from numpy.typing import NDArray
 
 from bygones._arrays import Array, Bools, Floats, Ints, check_count
 from bygones.envs.batches import AnyAction, Info, as_objects, merged, spread, taken
-from bygones.envs.env import Observation, Shell, served_by, spaces_of
-from bygones.envs.episode import (
-    EpisodeState,
-    Outcome,
-    begin,
-    chosen,
-    empty_memory,
-    episode_metrics,
-    first_outcome,
-    outcome,
-    received,
-)
+from bygones.envs.env import Observation, Playing, Shell, served_by, spaces_of
+from bygones.envs.episode import episode_metrics
 from bygones.envs.noise import NoiseBatch
 from bygones.envs.problem import FairProblem
 from bygones.envs.render import Frame
@@ -37,11 +27,25 @@ from bygones.envs.scenario import Scenario, WorldState
 from bygones.envs.view import as_scene, as_text
 
 
-class Playing(NamedTuple):
-    """All environments after a step, with one row for each."""
+class OneByOne:
+    """A scenario whose functions take one state, for many of them."""
 
-    state: EpisodeState
-    outcome: Outcome
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario, self.n_agents = scenario, scenario.n_agents
+
+    def start(self, noise: Floats) -> WorldState:
+        return as_objects([self.scenario.start(one) for one in noise])
+
+    def observe(self, worlds: WorldState) -> Array:
+        return np.array([self.scenario.observe(world) for world in worlds])
+
+    def advance(self, noise: Floats, worlds: WorldState, rows: Array) -> tuple[WorldState, Array]:
+        steps = [self.scenario.advance(*one) for one in zip(noise, worlds, rows, strict=True)]
+        return as_objects([world for world, _ in steps]), np.array([utilities for _, utilities in steps])
+
+    def present(self, worlds: WorldState) -> Array | None:
+        present = [self.scenario.present(world) for world in worlds]
+        return None if present[0] is None else np.array(present)
 
 
 class FairVectorEnv(Shell, VectorEnv[Observation, AnyAction, np.ndarray]):
@@ -82,6 +86,8 @@ class FairVectorEnv(Shell, VectorEnv[Observation, AnyAction, np.ndarray]):
         **settings: object,
     ) -> None:
         self._set_up(scenario, problem, vector, render_mode, settings)
+        if not self.scenario.takes_batches:
+            self._params = self._params._replace(scenario=cast(Scenario, OneByOne(self.scenario)))
         self.num_envs = check_count("num_envs", num_envs)
         self.metadata = {**self.metadata, "autoreset_mode": AutoresetMode(autoreset_mode)}
         self.single_observation_space, self.single_action_space = spaces_of(self.problem, vector)
@@ -111,7 +117,7 @@ class FairVectorEnv(Shell, VectorEnv[Observation, AnyAction, np.ndarray]):
         fresh = self._begin(which)
         self._now = fresh if self._now is None else merged(self._now, (which, fresh))
         self._over = self._is_over(self._now)
-        return self._observe(self._now), self._info(fresh, which)
+        return self._observe(self._now), spread(self._account(fresh), which, self.num_envs)
 
     def step(self, actions: AnyAction) -> tuple[Observation, Floats, Bools, Bools, Info]:
         if self._now is None:
@@ -126,7 +132,7 @@ class FairVectorEnv(Shell, VectorEnv[Observation, AnyAction, np.ndarray]):
             last = taken(now, ended)
             metrics = {"episode_metrics": episode_metrics(last.state, self._params)}
             if self._mode is AutoresetMode.SAME_STEP:
-                account = {**self._account(*last, self._present(last.state.world)), **metrics}
+                account = {**self._account(last), **metrics}
                 infos = spread({"final_info": account}, ended, self.num_envs)
                 infos |= {
                     "final_obs": as_objects(self._observe(last), ended, self.num_envs),
@@ -135,7 +141,7 @@ class FairVectorEnv(Shell, VectorEnv[Observation, AnyAction, np.ndarray]):
                 now = merged(now, (ended, self._begin(ended)))
             else:
                 infos = spread(metrics, ended, self.num_envs)
-        infos |= self._info(now, self._everyone)
+        infos |= spread(self._account(now), self._everyone, self.num_envs)
         self._now, self._before, self._over = now, before, self._is_over(now)
         over, never = is_over.copy(), np.zeros(self.num_envs, dtype=bool)
         terminated, truncated = (over, never) if self._terminates else (never, over)
@@ -180,40 +186,7 @@ class FairVectorEnv(Shell, VectorEnv[Observation, AnyAction, np.ndarray]):
 
     def _begin(self, which: Ints) -> Playing:
         assert self._noise is not None
-        noise, params = self._noise.rows(which, self.scenario.start_rows), self._params
-        if self.scenario.takes_batches:
-            state = begin(noise, params)
-        else:
-            worlds = as_objects([self.scenario.start(one) for one in noise])
-            nothing, t = np.zeros((len(which), self.problem.n_agents)), np.zeros(len(which), np.int32)
-            state = EpisodeState(t, worlds, empty_memory(params, (len(which),), np), nothing, nothing)
-        return Playing(state, first_outcome(state, params))
-
-    def _played(self, noise: Floats, before: Playing, actions: AnyAction) -> Playing:
-        was, params, scenario = before.state, self._params, self.scenario
-        rows = chosen(actions, noise, params)
-        if scenario.takes_batches:
-            world, utilities = scenario.advance(noise, was.world, rows)
-        else:
-            steps = [scenario.advance(*one) for one in zip(noise, was.world, rows, strict=True)]
-            world, utilities = as_objects([world for world, _ in steps]), np.array([each for _, each in steps])
-        state, judged = received(was, world, utilities, params), before.outcome
-        return Playing(state, outcome(state, judged.welfare, judged.Z, self._present(was.world), params))
-
-    def _observe(self, now: Playing) -> Observation:
-        state = now.state
-        if self.scenario.takes_batches:
-            seen = self.scenario.observe(state.world)
-        else:
-            seen = np.array([self.scenario.observe(world) for world in state.world])
-        return self._shown(seen, state, now.outcome)
-
-    def _present(self, world: WorldState) -> Array | None:
-        """Who takes part in each environment; None if all always do."""
-        if self.scenario.takes_batches:
-            return self.scenario.present(world)
-        present = [self.scenario.present(one) for one in world]
-        return None if present[0] is None else np.array(present)
+        return self._begun(self._noise.rows(self.scenario.start_rows, which))
 
     def _is_over(self, now: Playing) -> Bools:
         return cast(Bools, now.state.t >= self._horizon)
@@ -229,9 +202,6 @@ class FairVectorEnv(Shell, VectorEnv[Observation, AnyAction, np.ndarray]):
                 f"actions must be from 0 to {self._n_actions - 1}, got values from {chosen.min()} to {chosen.max()}"
             )
         return chosen
-
-    def _info(self, now: Playing, which: Ints) -> Info:
-        return spread(self._account(*now, self._present(now.state.world)), which, self.num_envs)
 
     def _seed(self, seed: int | Sequence[int | None] | None, which: Ints) -> None:
         if seed is None or isinstance(seed, int | np.integer):

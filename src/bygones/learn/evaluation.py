@@ -8,7 +8,7 @@ other is asked for an action at every step, in the same compiled environment.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import jax
@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from bygones._arrays import Array, Floats, check_count
+from bygones.envs.episode import visited
 from bygones.envs.functional import Environment, EnvParams, Noise, State, StepNoise, arrays_of
 from bygones.envs.problem import FairProblem
 from bygones.learn.actors import Actor, actor_of
@@ -167,6 +168,12 @@ class Worlds:
         shape = (count, self.episodes, self.environment.n_noise)
         return StepNoise(step=self._generator.random(shape).astype(np.float32), start=None)
 
+    def each_step(self) -> Iterator[StepNoise]:
+        """The noise of step after step."""
+        while True:
+            block = self.steps(BLOCK)
+            yield from (row(block, i) for i in range(BLOCK))
+
 
 class Player(NamedTuple):
     """The constants of a compiled program that plays a policy."""
@@ -254,16 +261,20 @@ def _compiled(player: Player, batched: bool) -> _Program:
 
 def _asked(predict: Predict, problem: FairProblem, worlds: Worlds, deterministic: bool) -> dict[str, Floats]:
     """Each metric of every episode in which a policy is asked for an action at every step."""
-    env, params, rows = worlds.environment, problem.params(), worlds.episodes
-    now = _many(env, "start")(worlds.start(), params)
-    remembered, starts = None, np.ones(rows, bool)
-    for done in range(problem.horizon):
-        if done % BLOCK == 0:
-            noise = worlds.steps(BLOCK)
-        seen = np.asarray(_many(env, "observe")(now, params))
+    env, params, rows, noise = worlds.environment, problem.params(), worlds.episodes, worlds.each_step()
+    remembered = None
+
+    def choose(now: State, t: int) -> np.ndarray:
+        nonlocal remembered
+        seen, starts = np.asarray(_many(env, "observe")(now, params)), np.full(rows, t == 0)
         actions, remembered = predict(seen, state=remembered, episode_start=starts, deterministic=deterministic)
-        now = _many(env, "advance")(row(noise, done % BLOCK), now, _one_per_row(actions, problem, rows), params)
-        starts = np.zeros(rows, bool)
+        return _one_per_row(actions, problem, rows)
+
+    def advance(now: State, actions: np.ndarray) -> State:
+        return _many(env, "advance")(next(noise), now, actions, params)
+
+    for now in visited(_many(env, "start")(worlds.start(), params), choose, advance, problem.horizon):  # noqa: B007
+        pass
     return {name: np.asarray(values, float) for name, values in _many(env, "metrics")(now, params).items()}
 
 

@@ -53,4 +53,4 @@ def per_agent(value: Number) -> Number: ...
 
 def per_agent(value: Any) -> Any:
     """A number per batch entry, made to multiply a row of agents."""
-    return value[..., None] if getattr(value, "ndim", 0) else value
+    return value if isinstance(value, float) or not getattr(value, "ndim", 0) else value[..., None]

@@ -247,6 +247,7 @@ def _from_source(
 ) -> History:
     unnamed = given["agent"] is None and given["time"] is None and utility is None
     if format == "ledger" or (format == "auto" and unnamed and opened.is_ledger()):
+        _check_for_ledger(given, reading)
         return _of_ledger(opened, reading.zone)
     if reading.look_for_needs:
         given = _with_needs(opened, given, utility)
@@ -269,6 +270,18 @@ def _from_source(
         )
     history = _history(opened, rows, columns, reading)
     return replace(history, notes=(*history.notes, *_repeats(opened, whole, history)))
+
+
+def _check_for_ledger(given: dict[str, str | None], reading: _Reading) -> None:
+    """Refuses options about the rows of a table, since the events of a ledger depend on one another."""
+    options = {"where": reading.where, "skip_unnamed": reading.skip_unnamed, "start": given["start"]}
+    for name, value in options.items():
+        if value:
+            raise ValueError(
+                f"{name} is for tables, and a ledger's events depend on one another: write its amounts to a table with "
+                "`bygones ledger export LEDGER --kind received --out received.csv`, and read this with "
+                "`received.csv --utility amount`"
+            )
 
 
 def _with_needs(source: Source, given: dict[str, str | None], utility: object) -> dict[str, str | None]:

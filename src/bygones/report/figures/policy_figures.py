@@ -5,22 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from bygones._arrays import Floats
 from bygones.report.style import PALETTE, house_style
-from bygones.simulation import Simulation
+from bygones.simulation import Course
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_PARTS = 150
-"""The most points that are drawn over time, each the mean of a part; more could not be distinguished."""
-
 _DASHES = ("-", (0, (6, 1.5)), (0, (1, 1.2)), (0, (5, 1.2, 1, 1.2)))
 
 
-def policies_figure(played: Mapping[str, Simulation], welfare: str) -> Figure:
+def policies_figure(played: Mapping[str, Course], welfare: str) -> Figure:
     """True and remembered utilities, inequality and welfare over time, one line style per policy."""
     with house_style():
         from bygones.report.figures.shown_figure import ShownFigure
@@ -29,13 +23,12 @@ def policies_figure(played: Mapping[str, Simulation], welfare: str) -> Figure:
         (true, remembered), (gini, judged) = figure.subplots(2, 2)
         for number, (name, each) in enumerate(played.items()):
             look = {"color": PALETTE[number % len(PALETTE)], "linestyle": _DASHES[number % len(_DASHES)]}
-            for axes, values in ((true, each.cumulative), (remembered, each.remembered)):
-                low, high = values.min(axis=1), values.max(axis=1)
-                worst, best = (high, low) if each.kind == "burden" else (low, high)
-                axes.plot(*_over_time(worst), label=name, **look)
-                axes.plot(*_over_time(best), linewidth=0.9, **look)
-            gini.plot(*_over_time(each.gini), label=name, **look)
-            judged.plot(*_over_time(each.welfare_remembered), label=name, **look)
+            worst, best = ("most", "least") if each.kind == "burden" else ("least", "most")
+            for axes, place in ((true, ""), (remembered, " in memory")):
+                axes.plot(each.ends, each.over_time[worst + place], label=name, **look)
+                axes.plot(each.ends, each.over_time[best + place], linewidth=0.9, **look)
+            gini.plot(each.ends, each.over_time["gini"], label=name, **look)
+            judged.plot(each.ends, each.over_time["welfare"], label=name, **look)
         what = "loads" if next(iter(played.values())).kind == "burden" else "utilities"
         true.set(title=f"True {what}", ylabel="total so far (thick: worst-off, thin: best-off)")
         remembered.set(title=f"{what.capitalize()} in the memory", ylabel="memory (thick: worst-off, thin: best-off)")
@@ -52,10 +45,3 @@ def policies_figure(played: Mapping[str, Simulation], welfare: str) -> Figure:
         handles, labels = gini.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 4), handlelength=3.2)
         return figure
-
-
-def _over_time(values: Floats) -> tuple[Floats, Floats]:
-    """The last step of each part of time, evenly spaced on a logarithmic axis, and the mean value in each part."""
-    ends = np.unique(np.geomspace(1, len(values), _PARTS).round().astype(int))
-    starts = np.concatenate([[0], ends[:-1]])
-    return ends, np.add.reduceat(values, starts) / (ends - starts)
