@@ -27,11 +27,10 @@ from bygones.ledger.model.standing import per_unit, ranked
 MEASURES = {"good": ("gini", "egalitarian", "nash", "mean"), "burden": ("gini", "heaviest", "mean")}
 """The measures over time; the worst-off of burdens works most, and a geometric mean has no meaning."""
 
-OTHER_DEFAULT = {"zero": ("mean", "advise"), "mean": ("zero", "audit")}
-"""For the default newcomer rules of an audit and of advice, the other one and the command whose default it is.
+OTHER_RULE = {"zero": ("mean", ", the default of a ledger"), "mean": ("zero", "")}
+"""For two newcomer rules, the other one and whose default it is.
 
-An audit counts only the amounts received. Advice is about the future, and a ledger starts newcomers with the
-mean."""
+An audit and advice count only the amounts received by default. A ledger starts newcomers with the mean."""
 
 _Answer = TypeVar("_Answer")
 
@@ -264,8 +263,8 @@ class Audit(Answer):
         return [f"{appear} {begins} ({self.newcomers_note()}).", *self._otherwise()]
 
     def _otherwise(self) -> list[str]:
-        """Who would be owed most if newcomers started by the default of the other command; empty if it is the same."""
-        other, command = OTHER_DEFAULT.get(self.members.newcomers, ("", ""))
+        """Who would be owed most if newcomers started by the other rule; empty if it is the same."""
+        other, default = OTHER_RULE.get(self.members.newcomers, ("", ""))
         half_lives = [each.half_life for each in self.standings]
         would = [self.past.owed_if(other, each) for each in half_lives] if other else []
         firsts = [self._most(relative) for relative in would if relative is not None]
@@ -273,7 +272,7 @@ class Audit(Answer):
             return []
         runs = stretches(firsts, [self.clock.length_text(each) for each in half_lives])
         first = "due next" if self.kind == "burden" else "owed most"
-        where = f"With the newcomer rule {other}, the default of bygones {command},"
+        where = f"With the newcomer rule {other}{default},"
         if len(runs) == 1:
             each = " at each half-life compared" if len(half_lives) > 1 else ""
             return [f"{where} {listed(runs[0][0], 3) or 'nobody'} would be {first}{each}."]
