@@ -24,7 +24,7 @@ LIBRARIES = {
     "report": _REPORT,
     "postgresql": {"psycopg"},
     "sign": {"cryptography"},
-    "calendar": {"icalendar"},
+    "calendar": {"icalendar", "holidays"},
     "audit": _AUDIT,
     "spark": {*_AUDIT, "pyspark"},
     "learn": {"jax", "numba", "scipy"},

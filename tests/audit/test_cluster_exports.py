@@ -43,6 +43,45 @@ def test_kai_queues_use_gpus_until_the_next_sample(tmp_path):
     assert received(read_history(path, where=["queue_name!=idle"])) == {"vision": 24, "language": 12}
 
 
+def test_counters_count_by_their_increase(tmp_path):
+    def cpu(user):
+        return {"__name__": "container_cpu_usage_seconds_total", "user": user}
+
+    # Read as gauges, ben would have used far more, since his counter began long ago.
+    path = answer(
+        tmp_path,
+        (cpu("ana"), [(BEGAN, 0), (BEGAN + HOUR, 2 * HOUR), (BEGAN + 2 * HOUR, 6 * HOUR)]),
+        (cpu("ben"), [(BEGAN, 1e6), (BEGAN + HOUR, 1e6 + HOUR), (BEGAN + 4 * HOUR, 1e6 + 2 * HOUR)]),
+        (cpu("cem"), [(BEGAN, 9 * HOUR), (BEGAN + HOUR, 3 * HOUR)]),  # it began again at zero
+    )
+    history = read_history(path)
+    assert received(history) == pytest.approx({"ana": 6, "ben": 2, "cem": 3})
+    assert history.columns["utility"] == "CPU-hours"
+    assert history.notes == (
+        "Usage is in CPU-hours: of container_cpu_usage_seconds_total, the increase from a sample to the next counts.",
+    )
+    sent = {"__name__": "node_network_transmit_bytes_total", "user": "ana"}
+    history = read_history(answer(tmp_path, (sent, [(BEGAN, 0), (BEGAN + 60, 2**31)])))
+    assert (received(history), history.columns["utility"]) == (pytest.approx({"ana": 2}), "GiB")
+    asked = {"__name__": "jobs_total", "user": "ana"}
+    assert read_history(answer(tmp_path, (asked, [(BEGAN, 0), (BEGAN + 60, 3)]))).columns["utility"] == "jobs"
+
+
+def test_resources_that_have_no_sum_are_refused(tmp_path):
+    def requested(user, resource):
+        return {"__name__": "kube_pod_container_resource_requests", "namespace": user, "resource": resource}
+
+    path = answer(
+        tmp_path,
+        *((requested("ana", what), [(BEGAN, n), (BEGAN + HOUR, n)]) for what, n in (("cpu", 2), ("memory", 2**33))),
+        (requested("ben", "cpu"), [(BEGAN, 1), (BEGAN + HOUR, 1)]),
+    )
+    message = r"several resources, which cannot be added up: resource is cpu and memory; choose one with --where resour"
+    with pytest.raises(ValueError, match=message):
+        read_history(path)
+    assert received(read_history(path, where=["resource=cpu"])) == pytest.approx({"ana": 4, "ben": 2})
+
+
 def test_labels_and_metrics_are_chosen(tmp_path):
     memory = {"__name__": "kai_queue_allocated_memory_bytes", "queue_name": "vision"}
     both = answer(tmp_path, (kai("vision"), [(BEGAN, 1), (BEGAN + 60, 1)]), (memory, [(BEGAN, 2**30), (BEGAN + 60, 0)]))

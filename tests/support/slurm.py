@@ -1,6 +1,7 @@
 """A real Slurm on this machine, on loopback only, with accounting: Debian's slurm-wlm, slurmdbd, mariadb-server, munge.
 
-Everything runs as root in one folder, with its own configuration, sockets and ports.
+Everything runs as root in one folder, with its own configuration, sockets and ports. Jobs run as other users, who have
+to be able to enter that folder, unlike those of pytest.
 """
 
 import contextlib
@@ -9,6 +10,7 @@ import secrets
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -27,8 +29,9 @@ CPUS = 4
 class Slurm:
     """A cluster of one node with four CPUs, which is there until the end of the `with` block."""
 
-    def __init__(self, folder: Path, half_life: str = "0-00:10", **settings: str) -> None:
-        self._folder, self._half_life, self._settings = folder, half_life, settings
+    def __init__(self, half_life: str = "0-00:10", **settings: str) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="slurm-"))
+        self._half_life, self._settings = half_life, settings
         self._started: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self):
@@ -40,6 +43,7 @@ class Slurm:
 
     def __exit__(self, *failure):
         self._stop()
+        shutil.rmtree(self._folder)
 
     def run(self, *command, check=True):
         """What a command prints."""

@@ -44,6 +44,16 @@ if TYPE_CHECKING:
     from bygones.ledger import Ledger, Proposal
 
 
+TurnWeights = Annotated[
+    str | None,
+    optional(
+        "What a turn counts for by when it is, such as '22:00-06:00=1.25, sat-sun=1.5, holiday(DE-BE)=2'. A CSV file "
+        "with a column date stands for its dates, and the word hours counts the length (default: all alike).",
+        "WEIGHTS",
+    ),
+]
+
+
 def new(
     target: Target,
     half_life: Annotated[
@@ -93,6 +103,7 @@ def new(
     ] = None,
     thing: ThingName = None,
     unit: Unit = None,
+    turn_weights: TurnWeights = None,
     began: Annotated[str | None, optional("The earliest time that can be recorded (default: now).", "TIME")] = None,
     author: Author = None,
     output: Printed = Output(),
@@ -102,6 +113,7 @@ def new(
     For example:
         bygones ledger new team.db --half-life 30d --began 2026-01-01
         bygones ledger new nights.db --kind burden --thing shift --unit h --time-zone Europe/Berlin
+        bygones ledger new ward.db --kind burden --turn-weights 'sat-sun=1.5, holiday(DE)=2'
         bygones ledger new gpus.db --rule prices
         bygones ledger new quota.db --memory 'reset(every=month)'
     """
@@ -112,6 +124,7 @@ def new(
     rules = Rules(
         half_life or "30d", welfare, newcomers, hold_stops_clock, kind=kind, rule=rule, reports=reports,
         time_zone=time_zone, memory=memory, cap=_parse_cap(cap), thing=thing or "", unit=unit or "",
+        turn_weights=_with_dates(turn_weights or ""),
     )  # fmt: skip
     with Ledger.new(target, rules, began=began, author=author) as ledger:
         Recording(json=output.json).print_events([ledger.event(1)], f"Created {ledger.name}.")
@@ -164,6 +177,7 @@ def rules(
             "The entitlement of agents who are not in that file, such as 1 (default: they are refused).", "NUMBER"
         ),
     ] = None,
+    turn_weights: TurnWeights = None,
     overlaps: Annotated[
         Literal["refused", "allowed"] | None,
         optional("Whether an agent may have two turns at the same time (default: refused).", "{refused,allowed}"),
@@ -182,6 +196,7 @@ def rules(
     changes: dict[str, Any] = {"half_life": half_life, "welfare": welfare, "rule": rule, "newcomers": newcomers}
     changes |= {"reports": reports, "time_zone": time_zone, "memory": memory, "thing": thing, "unit": unit}
     changes["overlaps"] = overlaps
+    changes["turn_weights"] = None if turn_weights is None else _with_dates(turn_weights)
     changes["half_lives"] = dict(_parse_half_life(text) for texts in half_life_of for text in texts) or None
     changes["hold_stops_clock"] = None if hold_stops_clock is None else hold_stops_clock == "yes"
     weights = dict(_parse_entitlement(text) for texts in entitlement_of for text in texts)
@@ -445,6 +460,19 @@ def _read_entitlements(ledger: Ledger, path: Path, others: str | None) -> dict[s
     exempt = stood.rules.kind == "burden"
     weights = read_entitlements(path, stood.names, exempt=exempt, others=others, where="the ledger")
     return dict(zip(stood.names, weights.tolist(), strict=True))
+
+
+def _with_dates(weights: str) -> str:
+    """A line of weights with the dates of a table in the place of its name."""
+    from bygones._csv import read
+
+    terms = []
+    for term in weights.split(","):
+        path, given, weight = term.strip().rpartition("=")
+        is_table = given and path.lower().endswith(".csv")
+        dates = [row["date"] for _, row in read(Path(path), ("date",))] if is_table else []
+        terms += [f"{date}={weight}" for date in dates if date] if is_table else [term.strip()]
+    return ", ".join(terms)
 
 
 def _no_longer_exempt(before: Mapping[str, float], changed: Mapping[str, float]) -> list[str]:

@@ -119,7 +119,7 @@ def plan_csv(turns: Sequence[PlannedTurn], zone: str) -> str:
 
 
 def plan_ics(entries: Sequence[CalendarTurn], zone: str, name: str) -> bytes:
-    """Planned turns as a calendar, with those that were cancelled.
+    """Planned turns as a calendar, with the cancelled ones.
 
     A turn lasts from its start until its end. If no length is known, it is the whole day where the plan has no times,
     and else has a start only.

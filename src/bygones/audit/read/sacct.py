@@ -1,4 +1,4 @@
-"""Reads the usage of a Slurm cluster from `sacct -P`: who used how many CPUs, GPUs or other resources, and when.
+"""Reads the usage of a Slurm cluster from `sacct -P` or `sacct --json`: who used how many CPUs or GPUs, and when.
 
 A job uses its allocated resources from its start to its end. Its usage, in resource-hours, is spread evenly over that
 time; the total is resources times `Elapsed`, or `ElapsedRaw`. Jobs that are still running count with their usage
@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from bygones._text import counted, listed
+from bygones.audit.read import sacct_json
 from bygones.audit.read.engines import first_line
 from bygones.audit.read.formats import Asked, Usage
 from bygones.audit.read.sources import (
@@ -24,6 +25,7 @@ from bygones.audit.read.sources import (
     Source,
     check_columns,
     duckdb,
+    fill,
     label_of,
     readable,
     repeated_files,
@@ -47,8 +49,10 @@ _OVERLAP = 7_200_000_000
 
 
 def recognises(path: str | Path) -> bool:
-    """Whether the first line of a file is a header written by `sacct -P`."""
-    return has_columns([name.strip() for name in first_line(Path(path)).split("|")])
+    """Whether the first line of a file is a header written by `sacct -P`, or it begins like `sacct --json`."""
+    return sacct_json.recognises(Path(path)) or has_columns(
+        [name.strip() for name in first_line(Path(path)).split("|")]
+    )
 
 
 def has_columns(names: Sequence[str]) -> bool:
@@ -86,7 +90,11 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
     """
     label = label_of(paths)
     agent, engine = asked.agent or "User", duckdb(asked.threads, asked.memory)
-    source = _lines(engine, paths, label, agent, asked)
+    in_json = [path for path in paths if sacct_json.recognises(path)]
+    if in_json and len(in_json) < len(paths):
+        raise ValueError(f"{in_json[0]} is the output of sacct --json, and {label} has others: read one kind at a time")
+    source = _jobs_in_json(engine, paths, label, asked) if in_json else _lines(engine, paths, label, agent, asked)
+    check_columns(source.columns, [agent], label)
     con = engine.con
     with readable(label):
         con.execute(f"CREATE TEMP TABLE jobs AS {_jobs(agent, source.columns)}")
@@ -116,6 +124,10 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
     if unnamed:
         notes.append(f"Skipped {counted(unnamed, 'job')} without {agent}.")
     table = engine.table("usage")
+    if in_json:
+        # Times in JSON are instants, and not times in the zone of the reader.
+        instants = ("submit", "start", "time")
+        table = table.mutate(**{name: table[name].cast("timestamp('UTC')") for name in instants})
     return Usage(table if "Submit" in source.columns else table.drop("submit"), unit, tuple(notes))
 
 
@@ -130,6 +142,22 @@ def _repeats(con: DuckDB, paths: Sequence[Path], label: str) -> tuple[str, ...]:
             {"repeated": list(repeated_files(paths))},
         ).fetchone()
     return repeats_note(int(number), "job", " (same JobID and Start)")
+
+
+def _jobs_in_json(engine: ibis.BaseBackend, paths: Sequence[Path], label: str, asked: Asked) -> Source:
+    """The jobs in JSON as a view `lines`, as far as they meet the conditions."""
+    if asked.fields:
+        raise ValueError("fields does not apply to the output of sacct --json, which names its columns")
+    names = (*sacct_json.COLUMNS, "filename", "row")
+    schema = pa.schema([(name, pa.int64() if name == "row" else pa.string()) for name in names])
+    rows = (
+        (*job, str(path), row)
+        for row, (path, job) in enumerate(((path, job) for path in paths for job in sacct_json.jobs(path)), 1)
+    )
+    lines = fill(engine, "all_lines", schema, rows)
+    source = Source(lines, label, hidden=("filename", "row"))
+    engine.create_view("lines", source.only(lines, asked.where))
+    return source
 
 
 def _lines(engine: ibis.BaseBackend, paths: Sequence[Path], label: str, agent: str, asked: Asked) -> Source:

@@ -14,6 +14,9 @@ LEAST_TAU = 0.6
 MOST_ERROR = 0.25
 """Users and jobs are named if the median error of waits is at most this part of the mean wait of jobs that waited."""
 
+CLEAR = 1.25
+"""A change is clear if it is at least this many times the root mean square error of the policy in force."""
+
 PAIRS = 200_000
 """The most pairs of jobs whose order is compared; of more, so many are sampled."""
 
@@ -41,19 +44,19 @@ class Fidelity(NamedTuple):
         return self.tau >= LEAST_TAU and self.error <= MOST_ERROR * self.wait
 
 
-def clear(changes: np.ndarray, error: np.ndarray) -> np.ndarray:
+def clear(changes: np.ndarray, errors: np.ndarray) -> np.ndarray:
     """Changes against what happened, on average over draws, or 0 where they are not clear.
 
-    A change is clear if it is more than a minute with the same sign in every draw, and if it is larger than the error
-    that the replay of the policy in force makes at the same place.
+    A change is clear if it is more than a minute with the same sign in every draw, and if it is `CLEAR` times as large
+    as the root mean square of the errors that the policy in force makes at the same place.
 
     Args:
         changes: a row per draw.
-        error: of the replay of the policy in force.
+        errors: of the policy in force, a row per draw.
     """
     mean = changes.mean(axis=0)
     same = (changes > MINUTE).all(axis=0) | (changes < -MINUTE).all(axis=0)
-    return np.where(same & (np.abs(mean) > np.abs(error)), mean, 0.0)
+    return np.where(same & (np.abs(mean) >= CLEAR * np.sqrt((errors**2).mean(axis=0))), mean, 0.0)
 
 
 def fidelity(jobs: Jobs, replayed: np.ndarray) -> Fidelity:

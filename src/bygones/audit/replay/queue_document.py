@@ -8,7 +8,7 @@ import numpy as np
 
 from bygones._files import file_name
 from bygones._text import amount, counted
-from bygones.audit.replay.fidelity import LEAST_TAU, MOST_ERROR
+from bygones.audit.replay.fidelity import CLEAR, LEAST_TAU, MOST_ERROR
 from bygones.audit.replay.queued_jobs import HOUR
 from bygones.audit.replay.what_if_document import LISTED, SHOWN, largest
 from bygones.document.charts import MOST_ROWS, Dots, dot_chart
@@ -64,10 +64,10 @@ def _method(queue: QueueReplay) -> list[str]:
         "ends, jobs start in the order of priority as long as they fit, and others are backfilled if they do not "
         "delay the first that does not fit. Priorities go by the usage in the replay itself.",
         f"Users and jobs are named if Kendall's tau is at least {LEAST_TAU} and the median error of waits at most "
-        f"{MOST_ERROR:.0%} of the mean wait. Schedulers work in cycles, so each alternative was replayed "
+        f"{MOST_ERROR:.0%} of the mean wait. Schedulers work in cycles, so each policy was replayed "
         f"{counted(queue.draws, 'time')}, with jobs that are seen up to a minute late. A user or a job is named if its "
-        "wait changes the same way in all of them, by more than a minute and by more than the error of the replay of "
-        "the policy in force.",
+        f"wait changes the same way in all of them, by more than a minute, and by more than {CLEAR:g} times the "
+        "root mean square error of the policy in force.",
     ]
 
 

@@ -36,10 +36,10 @@ IN_FORCE = "7d"
 
 
 DRAWS = 5
-"""How often each alternative is replayed, with jobs that are seen up to a minute late."""
+"""How often each policy is replayed, with jobs that are seen up to a minute late."""
 
 MOST_REPLAYED = 200_000
-"""Of long logs, alternatives are replayed less often: about so many jobs in all."""
+"""Long logs are replayed less often: each policy on about so many jobs in all."""
 
 
 class Moved(NamedTuple):
@@ -122,7 +122,7 @@ class QueueReplay(Answer):
         fidelity: how far its replay is from what happened.
         waits: each user's mean wait in microseconds: `actual`, `in force` and by the name of each alternative.
         courses: the queue under each alternative.
-        draws: how often each alternative was replayed.
+        draws: how often each policy was replayed.
         notes: skipped rows and assumptions, in sentences.
     """
 
@@ -287,8 +287,10 @@ def replay_queue(
         usage = recent_usage(memory, tree.size, float(jobs.submit[0]))
         return simulated(jobs, tree, usage, room, planned, times)
 
-    replayed = starts(current, jobs.submit)
-    courses = tuple(_course(jobs, memory, replayed, [starts(memory, times) for times in seen]) for memory in chosen)
+    replayed = np.array([starts(current, times) for times in seen])
+    courses = tuple(
+        _course(jobs, memory, replayed, np.array([starts(memory, times) for times in seen])) for memory in chosen
+    )
     notes = [clock.sentence(), *history.notes, *jobs.notes]
     if isinstance(entitlements, Shares):
         notes += entitlements.notes
@@ -305,10 +307,10 @@ def replay_queue(
         backfill=plan,
         in_force=current,
         is_assumed=in_force is None,
-        fidelity=fidelity(jobs, replayed),
+        fidelity=fidelity(jobs, replayed[0]),
         waits={
             "actual": jobs.mean_wait(jobs.start),
-            "in force": jobs.mean_wait(replayed),
+            "in force": jobs.mean_wait(replayed[0]),
             **{course.memory.name: jobs.mean_wait(course.start) for course in courses},
         },
         courses=courses,
@@ -352,15 +354,15 @@ def _planned(jobs: Jobs, backfill: Backfill) -> tuple[np.ndarray | None, str]:
     return np.where(known, jobs.requested, jobs.lasts), f"Jobs are backfilled by the run times requested{rest}."
 
 
-def _course(jobs: Jobs, memory: Alternative, replayed: np.ndarray, starts: list[np.ndarray]) -> QueueCourse:
-    """What an alternative changes against what happened, as far as it is clear."""
+def _course(jobs: Jobs, memory: Alternative, replayed: np.ndarray, starts: np.ndarray) -> QueueCourse:
+    """What an alternative changes against what happened, as far as it is clear; both replays have a row per draw."""
     start, before = starts[0], jobs.mean_wait(jobs.start)
-    waits = np.array([jobs.mean_wait(each) for each in starts])
-    gains = clear(before - waits, before - jobs.mean_wait(replayed))
+    in_force, waits = (np.array([jobs.mean_wait(each) for each in draws]) for draws in (replayed, starts))
+    gains = clear(before - waits, before - in_force)
     changes = [
         Change(*each) for each in zip(jobs.names, before.tolist(), waits[0].tolist(), gains.tolist(), strict=True)
     ]
-    by_job = clear(jobs.start - np.array(starts), jobs.start - replayed)
+    by_job = clear(jobs.start - starts, jobs.start - replayed)
     order = np.argsort(-by_job, kind="stable").tolist()
     moved = [
         tuple(Moved(jobs.number[i], jobs.names[jobs.who[i]], float(jobs.start[i]), float(start[i])) for i in rows)

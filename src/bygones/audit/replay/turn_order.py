@@ -140,14 +140,16 @@ class FairTree:
             part = np.divide(usage, siblings, out=np.zeros_like(usage), where=siblings > 0)
             ratio = np.divide(part, level.share, out=np.full_like(part, np.inf), where=level.share > 0)
             ratio[part == 0] = 0.0
-            # A user comes before the users of an account that is tied with it.
+            # A user is tied with the first of the users of an account that is tied with it.
             keys.append(np.where(inside, np.round(ratio, TIED)[level.node], -1.0))
         if len(keys) == 1:
             return np.asarray(np.unique(keys[0], return_inverse=True)[1])
         order = np.lexsort(keys[::-1])
         ranks = np.empty(self.size, dtype=np.int64)
         ordered = np.array(keys)[:, order]
-        ranks[order] = np.concatenate([[0], np.cumsum((np.diff(ordered, axis=1) != 0).any(axis=0))])
+        one, next_one = ordered[:, :-1], ordered[:, 1:]
+        differ = ((one != next_one) & (one >= 0) & (next_one >= 0)).any(axis=0)
+        ranks[order] = np.concatenate([[0], np.cumsum(differ)])
         return ranks
 
 

@@ -74,7 +74,7 @@ class Proposal(Answer):
         draw: by which equally good choices were told apart.
         usual: the usual report of each agent, where reports are normalised; else empty.
         learned_from: from how many decisions prices were learned.
-        spans: how long each thing lasts, as far as it is known.
+        spans: how long each thing lasts, if known.
     """
 
     request: Problem
@@ -223,6 +223,7 @@ def propose(
     stood = timeline.standing(connection, book, time)
     spans = lasting_all(lengths, time, book.zone)
     check_all_through(connection, request, stood, spans)
+    request = stood.rules.weighted(request, spans, time, book.zone)
     draw = draw_table.next_draw(connection, request.to_dict(), time, book.zone)
     return replace(proposal(connection, stood, request, head, draw), spans=spans)
 

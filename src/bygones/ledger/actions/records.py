@@ -152,7 +152,7 @@ def _with_ends(
     times: Sequence[int],
     changes: Mapping[str, Participation],
 ) -> list[dict[str, Any] | None]:
-    """The details of entries that last, refused if an agent was away meanwhile or has two turns at the same time."""
+    """The details of entries that last, refused if an agent was away for some of it or has two turns at once."""
     spans = [
         lasted(entry.length, time, tx.book.zone, name_of(i, entries, "length")) if entry.length else Span(time, time)
         for i, (entry, time) in enumerate(zip(entries, times, strict=True))

@@ -68,11 +68,11 @@ class Span(NamedTuple):
 
 
 Spans: TypeAlias = Mapping[str, Span]
-"""The time of each item that is handed out at once; under the empty name, that of places and of all other items."""
+"""The time of each item of a date; under the empty name, that of places and of all other items."""
 
 
 def span_of(spans: Spans, item: str | None, at: int) -> Span:
-    """The time of an item or a place that is handed out at an instant; that instant alone if no length is known."""
+    """The time of an item or a place that is given at an instant; that instant alone if no length is known."""
     return spans.get(item or "", spans.get("", Span(at, at)))
 
 
@@ -82,17 +82,17 @@ def whole(spans: Spans) -> Span:
 
 
 def load_spans(details: Mapping[str, Any]) -> dict[str, Span]:
-    """The times of what a decision or a plan handed out, from its details."""
+    """The times of the turns of a decision or a plan, from its details."""
     return {item: Span(*times) for item, times in details.get("spans", {}).items()}
 
 
 def save_spans(spans: Spans) -> dict[str, Any]:
-    """The details by which a decision or a plan stores the times of what it hands out."""
+    """The details by which a decision or a plan stores the times of its turns."""
     return {"spans": {item: list(span) for item, span in spans.items()}} if spans else {}
 
 
 def lasting(text: str, at: int, zone: str, name: str = "length") -> Span:
-    """The time of a turn that is written as `10h`, `1w` or `20:00-06:00`, and handed out at an instant."""
+    """The time of a turn that is written as `10h`, `1w` or `20:00-06:00`, and given at an instant."""
     here, written = ZoneInfo(zone), text.strip()
     begins = as_datetime(at).astimezone(here)
     clocks = _CLOCKS.fullmatch(written)
@@ -156,7 +156,7 @@ def read_lengths(texts: Sequence[str]) -> dict[str, str]:
 
 
 def lasting_all(lengths: Mapping[str, str], at: int, zone: str) -> dict[str, Span]:
-    """The times of items, by their lengths, that are handed out at an instant."""
+    """The times of items, by their lengths, that are given at an instant."""
     return {item: lasting(length, at, zone) for item, length in lengths.items()}
 
 

@@ -52,7 +52,7 @@ class Standing(Answer):
         joined: the instants at which they last joined.
         last: the instants at which something was last received, or `NEVER`.
         zone: the time zone in which instants are shown.
-        participation: when they took part, and will as far as it is recorded.
+        participation: when they took part, and will by the holds, joins and departures ahead.
     """
 
     at: int

@@ -1,8 +1,8 @@
 """Planned turns as entries of a calendar, which are updated and cancelled as a plan changes.
 
-An entry has the same identity in every export: in the calendar of everyone that of the turn, whoever has it, and in the
-calendar of one agent that of the agent's turn. Its sequence goes up with every change of its date. A turn that was
-there before and is no longer, or that went to another agent, is cancelled, so calendars that have it delete it.
+An entry has the same identity in every export. In the calendar of everyone it stays with the turn, also with another
+agent, and in the calendar of one agent it stays with the agent's turn. Its sequence goes up with every change of its
+date. A turn that was taken back or went to another agent is cancelled, so calendars delete it.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _most_at_once(connection: sa.Connection, lapsed: list[PlannedTurn], agent: s
 
 
 def _changes(connection: sa.Connection, start: int) -> dict[int, tuple[int, int]]:
-    """By instant, how often what is planned then was changed from an instant on, and when last."""
+    """By instant, how often the plan for it was changed, from another instant on, and when last."""
     table = schema.events
     kinds = table.c.kind.in_(("plan", "void", "correction"))
     query = sa.select(table.c.time, sa.func.count(), sa.func.max(table.c.recorded)).where(kinds, table.c.time >= start)

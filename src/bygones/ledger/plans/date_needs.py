@@ -22,9 +22,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from bygones._times import instant, read
+from bygones._times import instant
 from bygones.allocation.problem_contract import Problem
 from bygones.allocation.tables import Row, problem_of_rows, read_rows
+from bygones.ledger.model.days import covers
 from bygones.ledger.model.span import Span, Spans, lasting, lasting_all, until
 from bygones.ledger.model.times import UNITS, as_datetime, duration
 from bygones.ledger.model.times import day as day_of
@@ -32,16 +33,13 @@ from bygones.ledger.model.times import day as day_of
 MOST_DATES = 1_000
 """The most dates of one plan."""
 
-WEEK = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-"""The days of the week, by the beginnings of their names."""
-
 _ACCEPTED = (
     "yes, no, days such as mon-fri, or dates such as 2026-12-24..2026-12-26, with or without not before "
     "them, and semicolons between several"
 )
 
 _NOT_NEEDS = ("date", "available", "length", "until")
-"""Columns about the date and the people, not about what they need."""
+"""Columns about the date and the people, not about needs."""
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d|\d\d?\.\d\d?\.\d{4}")
 
@@ -54,7 +52,7 @@ class DateNeeds(NamedTuple):
         all_day: whether no time was given.
         request: the request of the agents who are available.
         unavailable: the agents who are not.
-        spans: how long each item lasts, as far as it is known; see `model.span`.
+        spans: how long each item lasts, if known; see `model.span`.
     """
 
     at: int
@@ -203,24 +201,7 @@ def is_available(text: str, day: date, name: str = "available") -> bool:
     if negated and len(words) == 1:
         raise ValueError(f"{name} must be {_ACCEPTED}, got {text!r}")
     try:
-        covered = [_covers(word, day) for word in words[negated:]]
+        covered = [covers(word, day) for word in words[negated:]]
     except ValueError:
         raise ValueError(f"{name} must be {_ACCEPTED}, got {text!r}") from None
     return any(covered) is not negated
-
-
-def _covers(word: str, day: date) -> bool:
-    first, between, last = word.partition("..")
-    if not between and word[:3] in WEEK:
-        first, _, last = word.partition("-")
-        start, end = _weekday(first), _weekday(last or first)
-        return (day.weekday() - start) % 7 <= (end - start) % 7
-    begins, ends = read(first).date(), read(last or first).date()
-    return begins <= day < ends + timedelta(days=1)
-
-
-def _weekday(word: str) -> int:
-    names = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-    if len(word) < 3 or not any(name.startswith(word) for name in names):
-        raise ValueError(word)
-    return WEEK.index(word[:3])

@@ -54,7 +54,7 @@ class Replanned(NamedTuple):
         before: who had which turn.
         after: who has which turn now.
         why: for each turn that could not stay, the reason.
-        spans: how long each item lasts, as far as it is known.
+        spans: how long each item lasts, if known.
     """
 
     at: int
@@ -201,6 +201,9 @@ def replan(
                 f"{tx.book.format_instant(plan.time)} was planned from a table of another form, either with or without "
                 "items: give a table with the columns of the plan's table"
             )
+        if now is not None:
+            rules = tx.book.at(plan.time)
+            now = now._replace(request=rules.weighted(now.request, load_spans(details), plan.time, tx.book.zone))
         request = _asked(request, now)
         why = {turn.seq: _cannot(turn, now) for turn in turns}
         if not any(why.values()) or request is None:
@@ -236,9 +239,9 @@ def replan(
 def _correct_again(
     tx: Transaction, left: Sequence[PlannedTurn], given: Sequence[Given], turns: Sequence[Event]
 ) -> list[Given]:
-    """Corrects new turns to the amounts to which those in whose place they are were corrected; what they give now.
+    """Corrects new turns to the amounts to which the turns before them were corrected; their amounts now.
 
-    A corrected amount holds for every agent, as in a swap. The parts of an amount are divided anew.
+    A corrected amount holds for every agent, as in a swap. The parts of an amount are divided again.
     """
     counts = revised_table.amounts_of(tx.connection, [turn.seq for turn in left if turn.part is None])
     corrected = [(turn.item, counts[turn.seq]) for turn in left if turn.seq in counts]

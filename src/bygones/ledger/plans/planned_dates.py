@@ -245,6 +245,7 @@ def draft(connection: sa.Connection, book: RuleBook, head: int, wanted: Sequence
         stood = standing_of(book, known.agents, needs.at)
         needs, joining = without_later_joiners(needs, participation, book.zone)
         check_together(needs.request, needs.spans, stood.rules)
+        needs = needs._replace(request=stood.rules.weighted(needs.request, needs.spans, needs.at, book.zone))
         others = [*turns_during(connection, whole(needs.spans)), *taken] if needs.spans else []
         request, left_out = possible(needs.request, stood, needs.spans, others)
         drawn = draw_table.draw_for_date(connection, needs.at, book.zone)
@@ -332,7 +333,7 @@ def turns_of_decision(decision: Proposal) -> tuple[Turn, ...]:
 def planned(
     connection: sa.Connection, book: RuleBook, start: int, end: int | None = None, *, lapsed: bool = False
 ) -> list[PlannedTurn]:
-    """The turns that are planned from an instant on, or those that were and are void, in the order of time."""
+    """The turns that are planned from an instant on, or the ones that are void, in the order of time."""
     table, names, instead = schema.events, schema.agents, schema.revised
     plans = schema.events.alias("plans")
     query = (

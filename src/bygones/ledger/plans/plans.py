@@ -62,7 +62,7 @@ class Plans:
     def calendar(
         self, start: When | None = None, end: When | None = None, *, agent: str | None = None
     ) -> list[CalendarTurn]:
-        """The turns of everyone or of one agent as entries of a calendar, with those that were cancelled."""
+        """The turns of everyone or of one agent as entries of a calendar, with the cancelled ones."""
         with self._recorder.store.reading() as connection:
             book = rows.load_book(connection.execute(sa.select(schema.ledger.c.rules)).scalar_one())
             first = rows.clock(connection) if start is None else book.instant(start, "from")

@@ -1,6 +1,6 @@
 """Who has which turn at a time: turns planned, decided and recorded of which the length is known.
 
-The times of what a decision or a plan hands out are in its details, those of a record in its own; see `model.span`.
+The times of the turns of a decision or a plan are in its details, that of a record in its own; see `model.span`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bygones.ledger.storage import derived, rows, schema
 from bygones.ledger.storage.revised_table import corrects, in_effect
 
 _EARLIER = (LONGEST + 1) * round(UNITS["d"]) * SECOND
-"""A turn that lasts at an instant was handed out at most so long before."""
+"""A turn that lasts at an instant was given at most so long before."""
 
 
 class TimedTurn(NamedTuple):
