@@ -281,6 +281,14 @@ NAMES_OF_PYTHON = {
 }
 
 
+@pytest.mark.parametrize("name", ["FairParallel", "FairAEC"])
+def test_a_wrapper_for_many_agents_names_the_extra_that_it_needs(name):
+    done = run_with(
+        ["envs"], f"import bygones.envs.wrappers as w\ntry:\n    w.{name}\nexcept ImportError as e: print(e)"
+    )
+    assert done.stdout.splitlines() == [sentence(f"bygones.envs.wrappers.{name}", "pettingzoo", "multi-agent")], done
+
+
 def test_a_name_or_function_names_the_extra_that_it_needs():
     program = f"""
 import bygones
