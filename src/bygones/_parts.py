@@ -27,7 +27,7 @@ LIBRARIES = {
     "calendar": {"icalendar"},
     "audit": _AUDIT,
     "spark": {*_AUDIT, "pyspark"},
-    "learn": {"jax", "numba", "scipy"},
+    "learn": {"jax", "scipy"},
     "envs": _ENVS,
     "sb3": {*_ENVS, "stable_baselines3", "torch"},
     "morl": {*_ENVS, "morl_baselines", "torch"},
