@@ -1,13 +1,15 @@
 """Usage from traces in the Standard Workload Format, as in the Parallel Workloads Archive."""
 
 import gzip
+import time
 
 import numpy as np
 import pytest
 
 from bygones.audit import audit, read_history, replay_queue
 from bygones.audit.read import formats, swf
-from bygones.audit.replay.queued_jobs import HOUR, Jobs
+from bygones.audit.replay.queued_jobs import HOUR, Jobs, most_in_use
+from support import plain_queue
 
 TRACE = """\
 ; Version: 2.2
@@ -82,3 +84,22 @@ def test_what_a_trace_does_not_have_is_refused(tmp_path):
     assert "The trace does not give its UnixStartTime, so times count from 1970." in read_history(path).notes
     path.write_text("agent time utility\n")
     assert not swf.recognises(path)
+
+
+@pytest.mark.soak
+def test_a_long_trace_is_replayed_within_the_cluster(tmp_path):
+    """Made up, with heavy tails, campaigns of users and a rhythm of days: no test can reach the archives."""
+    made = plain_queue.made_up(1, n_jobs=100_000, n_users=300, capacity=90)
+    path = tmp_path / "trace.swf"
+    path.write_text("; MaxProcs: 90\n; UnixStartTime: 1767225600\n" + "".join(
+        f"{job.number} {job.submit:.0f} 0 {job.lasts:.0f} {job.size} -1 -1 {job.size} {job.limit:.0f} -1 1 "
+        f"{job.user[1:]} 1 -1 1 -1 -1 -1\n" for job in made
+    ))  # fmt: skip
+    history = read_history(path)
+    jobs, began = Jobs.of(history), time.process_time()
+    found = replay_queue(history, ["7d"], in_force="none", capacity=90)
+    print(f"{len(jobs):,} jobs, {2 * found.draws} replays: {time.process_time() - began:.1f} processor seconds")
+    for course in found.courses:
+        assert most_in_use(course.start, jobs.lasts, jobs.size) <= 90
+        assert (course.start >= jobs.submit).all()
+        assert (course.start > jobs.submit).mean() > 0.1

@@ -21,7 +21,7 @@ WRONG = [
     ("audit h.csv --threads many", "--threads must be a whole number, got 'many'; see bygones audit --help"),
     (
         "audit h.csv --format odd",
-        "--format must be one of auto, kueue, ledger, prometheus, sacct, table, got 'odd'; see",
+        "--format must be one of auto, kueue, ledger, prometheus, sacct, swf, table, got 'odd'; see",
     ),
     ("audit h.csv --refine odd", "--refine must be one of "),
     ("nosuch", "unknown command 'nosuch': choose one of allocate, ledger, "),

@@ -603,7 +603,7 @@ class TestLogFormat:
 
     def test_the_command_line_knows_it(self, page, log, capsys, monkeypatch):
         assert "ncpus-hours" in run(capsys, "audit", log, "--json")
-        assert "must be one of auto, kueue, ledger, pbs, prometheus, sacct, table, got 'lsf'" in refused(
+        assert "must be one of auto, kueue, ledger, pbs, prometheus, sacct, swf, table, got 'lsf'" in refused(
             capsys, "audit", log, "--format", "lsf"
         )
         monkeypatch.setenv("COLUMNS", "200")
