@@ -151,7 +151,7 @@ def test_old_names_of_extras_still_work():
     }  # fmt: skip
     assert old <= set(EXTRAS)
     assert {"sqlalchemy", "psycopg", "scipy"} <= libraries("ledger")
-    assert {"numba", "jax", "matplotlib", "pyarrow", "plotly"} <= libraries("learn", "report")
+    assert {"jax", "matplotlib", "pyarrow", "plotly"} <= libraries("learn", "report")
 
 
 def test_the_base_install_decides_and_keeps_a_ledger(tmp_path):

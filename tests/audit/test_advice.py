@@ -278,7 +278,7 @@ def test_those_who_come_and_go_count_for_the_time_that_they_take_part():
         return {i: 2.0 for i in range(n) if not (i == 0 and step > 130) and not (i == 1 and step < 70)}
 
     rows = drawn(team)
-    advice = advise(asked(rows), half_lives=["10"], period="20", draws=1)
+    advice = advise(asked(rows), half_lives=["10"], period="20", draws=1, newcomers="mean")
     assert (advice.facts.joined, advice.facts.left) == (1, 1)
     # Whoever is there has an even share, so that nobody seems worse off for having been there for half of a period.
     assert advice.judged.gini[advice.chosen].max() < 0.1

@@ -8,7 +8,7 @@ import pytest
 from bygones._names import alike
 from bygones.allocation.settling import settle
 from bygones.audit import audit, read_history, read_shares
-from bygones.audit.measure.groups import next_steps
+from bygones.audit.measure.groups import grouped, next_steps
 from bygones.document.document import OneOf
 from bygones.document.terminal import text
 
@@ -96,17 +96,55 @@ def test_the_factors_stand_beside_the_standing(sshare, tmp_path, capsys):
     agents = {each["agent"]: each for each in found.to_dict()["half_lives"][0]["agents"]}
     assert (agents["ben"]["fair_tree"], agents["ben"]["sshare"]) == (1.0, 0.75)
     assert ">fair tree<" in write(document_page(found.document()), tmp_path / "page.html").read_text(encoding="utf-8")
-    # Dana used nothing, so the audit serves her first; chemistry used less of its share, so the tree serves ben.
-    assert next_steps(found)[-2].startswith("With a half-life of 7d, serve dana first")
-    assert next_steps(found)[-1].startswith("Slurm's fair tree would serve ben first. It ranks accounts before their")
+    # Dana used nothing, but biology used more than its share, so ben comes first everywhere, as in Slurm.
+    (step,) = next_steps(found)
+    assert step.startswith("With a half-life of 7d, serve ben first (owed ")
+    assert [each["agent"] for each in found.to_dict()["half_lives"][0]["agents"]] == ["ben", "ana", "dana", "cem"]
+    assert found.document().headline == "By Slurm's fair tree, ben comes first at each half-life compared."
+    assert not any("comes before" in sentence for group in grouped(found) for sentence in group.sentences)
 
 
-def test_where_the_fair_tree_agrees_there_is_nothing_to_explain(tmp_path):
-    path = tmp_path / "sshare.txt"
-    path.write_text("Account|User|RawShares\nroot||\n one||1\n  one|ana|1\n  one|ben|1\n")
-    table = pa.table({"User": ["ana", "ben"], "time": [0, 0], "utility": [1.0, 2.0]})
-    steps = next_steps(audit(read_history(table, agent="User"), ["5"], entitlements=read_shares(path)))
-    assert len(steps) == 1
+def test_who_comes_first_in_the_tree_may_be_ahead(sshare):
+    usage = pa.table({"User": ["ana", "ben", "cem", "dana"], "time": [0, 0, 0, 0], "utility": [5.0, 6.0, 9.0, 9.0]})
+    found = audit(read_history(usage, agent="User"), ["5", "inf"], entitlements=read_shares(sshare))
+    (step,) = next_steps(found)
+    assert step.startswith(
+        "At every half-life of this audit, serve ana first (owed 9.5), then ben (owed 1.25), then cem (ahead by 5.38)."
+    )
+
+
+SACCT = """\
+JobID|User|Account|State|Submit|Start|End|Elapsed|AllocCPUS
+1|ana|chem|COMPLETED|2026-01-01T00:00:00|2026-01-01T02:00:00|2026-01-01T03:00:00|01:00:00|8
+2|ben|chem|COMPLETED|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-01T00:30:00|00:30:00|1
+3|cem|bio|COMPLETED|2026-01-01T00:00:00|2026-01-01T03:00:00|2026-01-01T05:00:00|02:00:00|4
+"""
+
+
+def test_nobody_is_served_who_asked_for_nothing(sshare, tmp_path):
+    with_root = sshare.read_text() + " root|root|1|0.1|0|0|1.0\n"
+    sshare.write_text(with_root)
+    log = tmp_path / "sacct.txt"
+    log.write_text(SACCT)
+    history = read_history(log)
+    assert history.demand == {"ana": (1, 0, 2.0), "ben": (1, 0, 0.0), "cem": (1, 0, 3.0)}
+    found = audit(history, ["1d", "inf"], entitlements=read_shares(sshare))
+    assert found.idle == ["dana", "root"]
+    shown = text(found.document())
+    assert "dana and root (the administrator) asked for nothing in this log" in shown
+    assert not {"dana", "root"} & {name for each in found.conclusions.found for name in (each.agent, each.other)}
+    assert "serve ben first" in shown
+    assert "Only agents with pending jobs" not in shown
+    # Where the log has pending jobs, only who waits for something can be served.
+    log.write_text(SACCT + "4|cem|bio|PENDING|2026-01-01T04:00:00|Unknown|Unknown|00:00:00|0\n")
+    found = audit(read_history(log), ["1d", "inf"], entitlements=read_shares(sshare))
+    steps = next_steps(found)
+    assert steps[0].startswith("At every half-life of this audit, serve cem first")
+    assert steps[1:] == ["Only agents with pending jobs in the log are named to be served."]
+    row = next(
+        line for line in text(found.document()).split("Asked, waited and received")[1].splitlines() if " cem " in line
+    )
+    assert row.split() == ["cem", "2", "1", "3", "8.00"]
 
 
 def test_the_number_by_which_agents_are_ranked_is_shown():

@@ -82,7 +82,7 @@ def test_a_history_without_needs_says_what_to_record(run, tmp_path):
     (tmp_path / "done.csv").write_text("agent,time,utility\n" + "\n".join(rows) + "\n", encoding="utf-8")
     out = run("done.csv", "--page", "advice.html")
     assert out.startswith("Begin with a half-life of 3d.\nRules could not be compared, because ")
-    assert "bygones audit done.csv --half-life 3d --newcomers mean --gone-after 6d --page audit.html" in out
+    assert "bygones audit done.csv --half-life 3d --newcomers zero --gone-after 6d --page audit.html" in out
     assert "Who is owed most now does not depend on the half-life: ben" in out
     assert "record one row for each agent who asked" in out
     assert (tmp_path / "advice.html").exists()

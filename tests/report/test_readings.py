@@ -78,10 +78,12 @@ def test_whoever_runs_a_cluster_sees_whose_jobs_go_first(tmp_path, capsys):
     missing = owed(remembered, weights)
     arguments = (DATA / "cluster.txt", "--entitlements", DATA / "shares.txt", "--half-life")
     plain, short = page_of(tmp_path, *arguments, "7d")
-    first, second = missing.index[:2]
-    assert f"serve {first} first (owed {shown(missing[first])} GPU-hours, " in short
-    assert f" per unit), then {second} (owed" in short
-    assert f"{missing.index[-1]} is furthest ahead" in short
+    # Slurm's fair tree: accounts by shares over usage, and then their users; vision has two thirds.
+    vision, language = remembered[["ana", "ben"]], remembered[["cem", "dana"]]
+    accounts = sorted([(vision.sum() / 2, vision), (language.sum() / 1, language)], key=lambda each: each[0])
+    first, second = [name for _, users in accounts for name in users.sort_values().index][:2]
+    assert f"serve {first} first (owed {shown(missing[first])} GPU-hours)" in short
+    assert f", then {second} (ahead by {shown(-missing[second])} GPU-hours)" in short
     assert "fair tree" in plain
     _, short = page_of(tmp_path, *arguments, "3d,7d,30d")
     # Whoever changes sides is named, with the half-life at which it does.

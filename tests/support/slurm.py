@@ -134,8 +134,8 @@ class Slurm:
         self._wait(lambda: "idle" in self.run("sinfo", check=False), 60, "no node is idle")
 
     def _begin(self, *command):
-        log = (self._folder / "log" / f"{command[0]}.out").open("wb")
-        self._started.append(subprocess.Popen(command, env=self._env, stdout=log, stderr=log))
+        with (self._folder / "log" / f"{command[0]}.out").open("wb") as log:
+            self._started.append(subprocess.Popen(command, env=self._env, stdout=log, stderr=log))
 
     def _stop(self):
         for process in reversed(self._started):

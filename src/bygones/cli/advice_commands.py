@@ -68,7 +68,7 @@ def advise(
     newcomers: Annotated[
         str | None,
         optional(
-            "Newcomer rule: zero, mean, median, entitled-share or a number; mean if left out, or that of a ledger.",
+            "Newcomer rule: zero, mean, median, entitled-share or a number; zero if left out, or that of a ledger.",
             "RULE",
         ),
     ] = None,

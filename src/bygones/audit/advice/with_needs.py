@@ -54,7 +54,7 @@ def advise(
         half_lives: the half-lives to try; by default round ones around the period, and perfect recall.
         reported: whether agents report their needs themselves. They then count as multiples of each agent's usual
             report, and only the rule that is safe with them is recommended.
-        newcomers: the newcomer rule; by default `mean`, or that of a ledger.
+        newcomers: the newcomer rule; by default `zero`, as in an audit, or that of a ledger.
         entitlements: of each agent; by default from the ledger, or the same for everyone.
         others: the entitlement of agents that `entitlements` does not name, see `audit`.
         kind: goods or burdens; by default the kind of a ledger, or goods, which the advice then mentions.
@@ -70,7 +70,7 @@ def advise(
     check_count("draws", draws, most=1000)
     about: Kind = "good" if kind is None else check_kind(kind)
     clock, notes = history.clock, [history.clock.sentence(), *history.notes]
-    decisions = decisions_of(history, "mean" if newcomers is None else newcomers, entitlements, others)
+    decisions = decisions_of(history, "zero" if newcomers is None else newcomers, entitlements, others)
     number = len(decisions.requests)
     if number > MOST_DECISIONS:
         notes.append(f"The latest {MOST_DECISIONS:,} of {number:,} decisions were replayed.")

@@ -54,7 +54,8 @@ class ReceivedAdvice(Recommendation):
         events: the number of events.
         agents: the number of agents.
         span: the time from the first event to the last.
-        turn: the mean time between two events of the same agent.
+        turn: the mean time between two events of the same agent; of usage that lasts, weighted by usage.
+        job: how long a job lasts, weighted by usage; 0 if events last for no time.
         stay: the median time between the first and the last event of agents who have gone; infinite if few have.
         half_life: what to begin with.
         standings: who is first in line under several half-lives, the shortest first.
@@ -65,6 +66,7 @@ class ReceivedAdvice(Recommendation):
     agents: int
     span: float
     turn: float
+    job: float
     stay: float
     half_life: float
     standings: tuple[FirstInLine, ...]
@@ -106,6 +108,11 @@ class ReceivedAdvice(Recommendation):
             f"A half-life should be long enough for about {TURNS:.0f} turns each, or it forgets before agents come out "
             f"even. It should be no longer than agents stay, or they leave before it counts.",
         ]
+        if self.job:
+            sentences.append(
+                f"Weighted by usage, a job lasts {self.length(self.job)}. With a shorter half-life, half of what a job "
+                f"uses would fade before it ends."
+            )
         return [*sentences, self._about_the_line()]
 
     def _about_the_line(self) -> str:
@@ -172,8 +179,12 @@ def advise_received(
     clock, span = history.clock, float(history.last - history.first)
     events = history.events
     turns = history.fetch(
-        events.group_by("agent").aggregate(first=events.time.min(), last=events.time.max(), n=events.count())
-    )
+        events.group_by("agent").aggregate(
+            first=events.time.min(), last=events.time.max(), n=events.count(), used=events.utility.sum(),
+            squares=(events.utility * events.utility).sum(),
+        )
+    )  # fmt: skip
+    length = _job_length(history)
     stays = np.asarray(turns["last"].to_numpy(), dtype=float) - np.asarray(turns["first"].to_numpy(), dtype=float)
     counts = np.asarray(turns["n"].to_numpy())
     between = float(stays.sum()) / max(int((counts - 1).sum()), 1)
@@ -183,23 +194,34 @@ def advise_received(
             f"agent has two at different times, so it does not show how often a turn comes; give more of the "
             f"history, or --period with the time over which shares should even out"
         )
+    if length:
+        between = _between_jobs(
+            stays, *(np.asarray(turns[name].to_numpy(), dtype=float) for name in ("used", "squares"))
+        )
     turn = between or span or 1.0
     over = period_of(clock, period, turn, math.inf)
+    for name, given in (("period", over), *(("half_lives", clock.length(each)) for each in half_lives or ())):
+        if given < length and (name == "half_lives" or period is not None):
+            raise ValueError(
+                f"{name} must be at least {clock.length_text(length)}, the length of a job weighted by usage, got "
+                f"{clock.length_text(given)}: half of what a job uses would fade before it ends"
+            )
+    if over < length:
+        over = next((each for each in round_lengths(clock, 10 * length) if each >= length), length)
     gone = np.asarray(turns["last"].to_numpy(), dtype=float) < history.last - GONE * over
     stay = float(np.median(stays[gone])) if gone.mean() >= MANY else math.inf
-    shorter = [length for length in round_lengths(clock, min(stay, over)) if length >= turn]
+    shorter = [each for each in round_lengths(clock, min(stay, over)) if each >= max(turn, length)]
     half_life = over if period is not None or over <= stay or not shorter else shorter[-1]
-    known = [each for each in round_lengths(clock, max(span, half_life)) if half_life / AROUND <= each]
+    known = [each for each in round_lengths(clock, max(span, half_life)) if each >= max(half_life / AROUND, length)]
     around = [each for each in known if each <= AROUND * half_life]
     asked = half_lives or [_written(clock, each) for each in sorted({*around, half_life})] + ["inf"]
-    rule = newcomers if newcomers is not None or history.ledger is not None else "mean"
     away = None if history.ledger is not None else _written(clock, GONE * over)
     audited = audit(
         history,
         asked,
         entitlements=entitlements,
         others=others,
-        newcomers=rule,
+        newcomers=newcomers,
         refine=False,
         kind=kind,
         gone_after=away,
@@ -218,6 +240,7 @@ def advise_received(
         agents=len(audited.names),
         span=span,
         turn=turn,
+        job=length,
         stay=stay,
         period=over,
         half_life=half_life,
@@ -234,6 +257,26 @@ def advise_received(
             *audited.newcomer_notes()[:1],
         ),
     )
+
+
+def _job_length(history: History) -> float:
+    """How long usage lasts, weighted by usage; 0 if events last for no time."""
+    events = history.events
+    if "start" not in events.columns:
+        return 0.0
+    lasts, used = (events.time - events.start).cast("float64"), events.utility
+    sums = history.fetch(events.aggregate(weighted=(lasts * used).sum(), used=used.sum()))
+    weighted, total = (float(sums[name][0].as_py() or 0.0) for name in ("weighted", "used"))
+    return weighted / total if total else 0.0
+
+
+def _between_jobs(stays: np.ndarray, used: np.ndarray, squares: np.ndarray) -> float:
+    """The mean time between two jobs of the same agent, weighted by usage.
+
+    An agent has as many jobs as equal ones would give the same sum of squares, so small ones hardly count.
+    """
+    jobs = np.divide(used**2, squares, out=np.ones_like(used), where=squares > 0)
+    return float((used * stays / np.maximum(jobs - 1, 1)).sum() / (used.sum() or 1.0))
 
 
 def _written(clock: Clock, length: float) -> str:

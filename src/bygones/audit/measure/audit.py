@@ -13,7 +13,7 @@ from bygones._text import check_text, listed
 from bygones.allocation.objective import check_form
 from bygones.allocation.problem_contract import NAMED
 from bygones.audit.measure.findings import Audit
-from bygones.audit.measure.flips import SEARCHED, conclude
+from bygones.audit.measure.flips import SEARCHED, Ask, conclude
 from bygones.audit.measure.ledger_past import LedgerPast
 from bygones.audit.measure.pasts import Past, TablePast, relative
 from bygones.audit.measure.sums import periods
@@ -120,11 +120,21 @@ def audit(
     is_present = ~np.isnan(standings[0].owed)
     weights = np.where(is_present, who.entitlements, math.nan)
     searched = past.n_events <= SEARCHED_EVENTS if refine is None else refine
+    asked = np.array([history.demand is None or name in history.demand for name in who.names], dtype=bool)
+
+    def among_asking(ask: Ask) -> Ask:
+        """No conclusion is drawn about agents who asked for nothing."""
+        return lambda wanted: {each: np.where(asked, owed, math.nan) for each, owed in ask(wanted).items()}
+
+    guess = past.guess(chosen, is_present) if searched and len(chosen) > 1 else None
     conclusions = conclude(
         who.names,
-        {each.half_life: relative(each.owed, each.remembered, who.entitlements) for each in standings},
-        (lambda asked: past.owed_at(asked, is_present)) if searched else None,
-        guess=past.guess(chosen, is_present) if searched and len(chosen) > 1 else None,
+        {
+            each.half_life: np.where(asked, relative(each.owed, each.remembered, who.entitlements), math.nan)
+            for each in standings
+        },
+        among_asking(lambda wanted: past.owed_at(wanted, is_present)) if searched else None,
+        guess=None if guess is None else among_asking(guess),
         kind=about,
         per_unit=len(set(weights[is_present].tolist())) > 1,
         searched=SEARCHED if past.n_events > FEW_EVENTS else 4 * SEARCHED,
@@ -155,6 +165,7 @@ def audit(
         statuses=statuses,
         equal_assumed=given is None and not (own is not None and own.entitlements),
         past=past,
+        demand=history.demand,
         notes=(
             clock.sentence(),
             *history.notes,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bygones._files import file_name
-from bygones._text import capitalized, counted
+from bygones._text import capitalized, counted, listed
 from bygones.audit.measure.audit_charts import (
     agents_chart,
     half_life_chart,
@@ -17,8 +17,9 @@ from bygones.audit.measure.audit_charts import (
     share_chart,
 )
 from bygones.audit.measure.conclusions import TIED
-from bygones.audit.measure.groups import compared_note, grouped, next_steps
+from bygones.audit.measure.groups import NAMED, compared_note, first_in_tree, grouped, next_steps
 from bygones.audit.measure.pasts import Trajectory
+from bygones.audit.read.formats import Demand
 from bygones.audit.replay.what_if import WhatIf
 from bygones.document.document import (
     Bar,
@@ -118,7 +119,7 @@ def _headline(audit: Audit) -> str:
             else "No agent is present at the time of the audit."
         )
     most = next(each for each in audit.conclusions.found if each.kind == "most")
-    return most.sentence(audit.clock.length_text)
+    return first_in_tree(audit) or most.sentence(audit.clock.length_text)
 
 
 def _opening(audit: Audit) -> list[Block]:
@@ -128,6 +129,12 @@ def _opening(audit: Audit) -> list[Block]:
     zone = "" if clock.steps else f" {clock.zone}"
     span = f"from {clock.shown(audit.first)} to {clock.shown(audit.periods.end)}{zone}"
     sentences = [f"{file_name(audit.label)}: {size}, {span}.", audit.entitlement_note(), *audit.newcomer_notes()]
+    if audit.idle:
+        idle = [f"{name} (the administrator)" if name == "root" else name for name in audit.idle]
+        sentences.append(
+            f"{listed(idle, NAMED)} asked for nothing in this log, so nothing is owed that could be given, and no "
+            "conclusion is drawn about them."
+        )
     return [*sentences, *audit.remarks]
 
 
@@ -157,7 +164,29 @@ def _standings(audit: Audit) -> list[Block]:
     if audit.unit:
         notes.append(f"Amounts are in {audit.unit}.")
     chart: list[Block] = [share_chart(audit)] if audit.is_present.any() else []
-    return [*chart, OneOf("half-life", tables), " ".join(notes)]
+    return [*chart, OneOf("half-life", tables), " ".join(notes), *_demand(audit)]
+
+
+def _demand(audit: Audit) -> list[Block]:
+    """The demand of every agent, its mean wait and its total, if the history is a log that tells."""
+    demand = audit.demand
+    if demand is None:
+        return []
+    rows: list[list[Cell]] = [
+        [
+            audit.names[row],
+            each.jobs,
+            each.pending,
+            None if math.isnan(each.wait) else each.wait,
+            float(audit.received[row]),
+        ]
+        for row in audit.ranked(audit.standings[-1])
+        if (each := demand.get(audit.names[row], Demand(0, 0, math.nan)))
+    ]
+    columns = [
+        Column("agent", folds=True), Column("jobs"), Column("pending"), Column("mean wait (h)"), Column("received"),
+    ]  # fmt: skip
+    return [Table("Asked, waited and received", columns, rows, most=SHOWN, ends=True).without_empty()]
 
 
 def _standing(audit: Audit, stood: Trajectory) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple, TypeVar
@@ -17,6 +17,7 @@ from bygones.audit.measure.pasts import DATED_EVENTS, Attendance, Past, Trajecto
 from bygones.audit.measure.sums import Periods
 from bygones.audit.read.clock import Clock
 from bygones.audit.read.entitlements import Shares
+from bygones.audit.read.formats import Demand
 from bygones.audit.replay.past_decisions import Measured
 from bygones.audit.replay.what_if import WhatIf
 from bygones.document.document import Answer, Document
@@ -26,11 +27,10 @@ from bygones.ledger.model.standing import per_unit, ranked
 MEASURES = {"good": ("gini", "egalitarian", "nash", "mean"), "burden": ("gini", "heaviest", "mean")}
 """The measures over time; the worst-off of burdens works most, and a geometric mean has no meaning."""
 
-OTHER_DEFAULT = {"zero": ("mean", "advise"), "mean": ("zero", "audit")}
-"""For the default newcomer rules of an audit and of advice, the other one and the command whose default it is.
+OTHER_RULE = {"zero": ("mean", ", the default of a ledger"), "mean": ("zero", "")}
+"""For two newcomer rules, the other one and whose default it is.
 
-An audit counts only the amounts received. Advice is about the future, and a ledger starts newcomers with the
-mean."""
+An audit and advice count only the amounts received by default. A ledger starts newcomers with the mean."""
 
 _Answer = TypeVar("_Answer")
 
@@ -100,6 +100,7 @@ class Audit(Answer):
         unit: the unit of the amounts; empty if it is not known.
         remarks: notes that were given for the reader.
         shares: the entitlements as they were read, with a cluster's account tree.
+        demand: the demand of each agent, if the history is a log that tells.
     """
 
     label: str
@@ -125,6 +126,7 @@ class Audit(Answer):
     unit: str = ""
     remarks: tuple[str, ...] = ()
     shares: Shares | None = None
+    demand: Mapping[str, Demand] | None = None
 
     def __repr__(self) -> str:
         half_lives = listed([self.clock.length_text(each.half_life) for each in self.standings])
@@ -143,6 +145,23 @@ class Audit(Answer):
     def present_names(self) -> list[str]:
         """The agents who take part at the moment of the audit."""
         return [self.names[int(row)] for row in np.flatnonzero(self.is_present)]
+
+    @property
+    def idle(self) -> list[str]:
+        """The agents present who asked for nothing, as far as the history tells."""
+        return [] if self.demand is None else [name for name in self.present_names if name not in self.demand]
+
+    @property
+    def knows_pending(self) -> bool:
+        """Whether the history is a log with pending jobs."""
+        return any(each.pending for each in (self.demand or {}).values())
+
+    def waits(self, row: int) -> bool:
+        """Whether an agent may wait for something: it has pending jobs or, if the log has none, it asked at all."""
+        if self.demand is None:
+            return True
+        asked = self.demand.get(self.names[row])
+        return asked is not None and (asked.pending > 0 or not self.knows_pending)
 
     @property
     def per_unit(self) -> bool:
@@ -196,8 +215,19 @@ class Audit(Answer):
         return {name: by_agent for name, by_agent in factors.items() if by_agent}
 
     def ranked(self, trajectory: Trajectory) -> list[int]:
-        """The rows of the agents, the most owed per unit of entitlement first, absent agents last."""
-        return ranked(self.per_unit_of(trajectory), self.names)
+        """The rows of the agents in the order in which they are served, absent agents last.
+
+        The agent that is owed most per unit of entitlement comes first. In a cluster with an account tree, the order is
+        that of Slurm's fair tree.
+        """
+        order = ranked(self.per_unit_of(trajectory), self.names)
+        factors = self.tree_factors(trajectory)
+        return order if factors is None else sorted(order, key=lambda row: -factors.get(self.names[row], -1.0))
+
+    def tree_factors(self, trajectory: Trajectory) -> dict[str, float] | None:
+        """Slurm's fair-tree factor of all agents; None if the tree does not have one for each agent present."""
+        factors = self.factors(trajectory).get("fair_tree", {})
+        return factors if factors and factors.keys() >= set(self.present_names) else None
 
     def since(self, trajectory: Trajectory, row: int) -> float | None:
         """Since when an agent has been owed without interruption, accurate to one period; None if it is not owed.
@@ -233,8 +263,8 @@ class Audit(Answer):
         return [f"{appear} {begins} ({self.newcomers_note()}).", *self._otherwise()]
 
     def _otherwise(self) -> list[str]:
-        """Who would be owed most if newcomers started by the default of the other command; empty if it is the same."""
-        other, command = OTHER_DEFAULT.get(self.members.newcomers, ("", ""))
+        """Who would be owed most if newcomers started by the other rule; empty if it is the same."""
+        other, default = OTHER_RULE.get(self.members.newcomers, ("", ""))
         half_lives = [each.half_life for each in self.standings]
         would = [self.past.owed_if(other, each) for each in half_lives] if other else []
         firsts = [self._most(relative) for relative in would if relative is not None]
@@ -242,7 +272,7 @@ class Audit(Answer):
             return []
         runs = stretches(firsts, [self.clock.length_text(each) for each in half_lives])
         first = "due next" if self.kind == "burden" else "owed most"
-        where = f"With the newcomer rule {other}, the default of bygones {command},"
+        where = f"With the newcomer rule {other}{default},"
         if len(runs) == 1:
             each = " at each half-life compared" if len(half_lives) > 1 else ""
             return [f"{where} {listed(runs[0][0], 3) or 'nobody'} would be {first}{each}."]

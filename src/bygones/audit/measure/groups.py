@@ -44,7 +44,9 @@ def grouped(audit: Audit) -> list[Group]:
         if names:
             verb = "is" if len(names) == 1 else "are"
             throughout.append(f"{listed(names, NAMED)} {verb} {word.owed if side == 'owed' else side}.")
-    throughout += [each.held(length) for each in conclusions.informative if each.kind == "order"]
+    # In a cluster with a fair tree, its order is the only one, and it is not by the amount owed.
+    in_tree = bool(first_in_tree(audit))
+    throughout += [each.held(length) for each in conclusions.informative if each.kind == "order" and not in_tree]
     groups = [
         Group(f"Holds at {span(half_lives, length, searched=conclusions.searched)}", throughout),
         Group(
@@ -54,7 +56,7 @@ def grouped(audit: Audit) -> list[Group]:
         ),
         Group(
             f"Depends on the half-life: {pairs_note(audit)}",
-            [each.sentence(length) for each in conclusions.of("order", holds=False)],
+            [] if in_tree else [each.sentence(length) for each in conclusions.of("order", holds=False)],
             conclusions.unlisted,
         ),
     ]
@@ -69,6 +71,21 @@ class Turns(NamedTuple):
     last: tuple[int, ...]
 
 
+def first_in_tree(audit: Audit) -> str:
+    """Who comes first by Slurm's fair tree under each half-life, as a sentence; empty if there is no such tree."""
+    lengths: dict[str, list[str]] = {}
+    for stood in audit.standings:
+        if audit.tree_factors(stood) is None:
+            return ""
+        first = [audit.names[row] for row in _turns(audit, stood).first]
+        names = first if _turns(audit, stood).are_tied else first[:1]
+        lengths.setdefault(listed(names, NEXT) or "nobody", []).append(audit.clock.length_text(stood.half_life))
+    if len(lengths) == 1:
+        return f"By Slurm's fair tree, {next(iter(lengths))} comes first at each half-life compared."
+    who = listed([f"{names} at {listed(each)}" for names, each in lengths.items()])
+    return f"Who comes first by Slurm's fair tree depends on the half-life: {who}."
+
+
 def next_steps(audit: Audit) -> list[str]:
     """The next steps: who comes first, by how much, and who can wait; one sentence per half-life.
 
@@ -79,35 +96,22 @@ def next_steps(audit: Audit) -> list[str]:
     half_lives: dict[Turns, list[Trajectory]] = {}
     for stood in audit.standings:
         half_lives.setdefault(_turns(audit, stood), []).append(stood)
-    return [*(_next(audit, turns, stood) for turns, stood in half_lives.items()), *_by_fair_tree(audit)]
-
-
-def _by_fair_tree(audit: Audit) -> list[str]:
-    """Who comes first by Slurm's fair tree, where that is someone else, and why the two orders differ."""
-    half_lives: dict[str, list[str]] = {}
-    for stood in audit.standings:
-        factors = audit.factors(stood).get("fair_tree", {})
-        present = {name: factors[name] for name in audit.present_names if name in factors}
-        highest = max(present.values(), default=0.0)
-        first = [name for name, factor in present.items() if factor == highest]
-        ours = [audit.names[row] for row in _turns(audit, stood).first[:1]]
-        if first and ours and ours[0] not in first:
-            half_lives.setdefault(listed(first, NEXT), []).append(audit.clock.length_text(stood.half_life))
-    if not half_lives:
-        return []
-    all_alike = len(half_lives) == 1 and len(*half_lives.values()) == len(audit.standings)
-    firsts = listed([name if all_alike else f"{name} at {listed(each)}" for name, each in half_lives.items()])
-    return [
-        f"Slurm's fair tree would serve {firsts} first. It ranks accounts before their users, by the ratio of shares "
-        "to usage, so an account's usage counts for all its users. This audit compares each agent's own recent total "
-        "with its own share."
-    ]
+    steps = [_next(audit, turns, stood) for turns, stood in half_lives.items()]
+    if audit.knows_pending:
+        steps.append("Only agents with pending jobs in the log are named to be served.")
+    return steps
 
 
 def _turns(audit: Audit, stood: Trajectory) -> Turns:
-    relative = audit.conclusions.asked[stood.half_life]
+    relative, factors = audit.conclusions.asked[stood.half_life], audit.tree_factors(stood)
     ranked = [row for row in audit.ranked(stood) if audit.is_present[row]]
-    owed = [row for row in ranked if relative[row] > audit.little]
+    waiting = [row for row in ranked if audit.waits(row)]
+    if factors is not None and waiting:
+        equal = [row for row in waiting if factors[audit.names[row]] == factors[audit.names[waiting[0]]]]
+        first = tuple(equal if len(equal) > 1 else waiting[:NEXT])
+        return Turns(first, len(equal) > 1, ())
+    # An agent that waits alone is served, even if it is ahead.
+    owed = [row for row in waiting if relative[row] > audit.little or audit.knows_pending]
     tied = [row for row in owed if relative[row] >= relative[owed[0]] - audit.little]
     ahead = [row for row in reversed(ranked) if relative[row] < -audit.little]
     return Turns(tuple(tied if len(tied) > 1 else owed[:NEXT]), len(tied) > 1, tuple(ahead[:1]))
@@ -119,13 +123,16 @@ def _next(audit: Audit, turns: Turns, stood: list[Trajectory]) -> str:
     where = "With perfect recall" if [each.half_life for each in stood] == [math.inf] else where
     where = "At every half-life of this audit" if 1 < len(stood) == len(audit.standings) else where
     if not turns.first:
-        return f"{where}, no one has to come first, because everyone is at the {word.share}."
+        why = f"everyone is at the {word.share}" if audit.demand is None else "no one who is owed waits for anything"
+        return f"{where}, no one has to come first, because {why}."
     burden, names = audit.kind == "burden", [audit.names[row] for row in turns.first]
+    in_tree = audit.tree_factors(stood[0]) is not None
     if turns.are_tied:
         does = "the next turn is for " if burden else "serve first "
-        does += f"any of {listed(names, NEXT)}, who are tied ({word.owed} {_each(audit, stood, turns.first)})"
+        how = "in the fair tree" if in_tree else f"({word.owed} {_each(audit, stood, turns.first)})"
+        does += f"any of {listed(names, NEXT)}, who are tied {how}"
     else:
-        owed = [f"({word.owed} {_range(audit, stood, row)}{_ranked_by(audit, stood, row)})" for row in turns.first]
+        owed = [f"({_owed_or_ahead(audit, stood, row)})" for row in turns.first]
         does = f"the next turn is for {names[0]} {owed[0]}" if burden else f"serve {names[0]} first {owed[0]}"
         does += "".join(f", then {name} {how}" for name, how in zip(names[1:], owed[1:], strict=True))
     waits = ""
@@ -136,6 +143,15 @@ def _next(audit: Audit, turns: Turns, stood: list[Trajectory]) -> str:
             f"{_amounts(audit, others)}."
         )
     return f"{sentence(f'{where}, {does}')}{waits}"
+
+
+def _owed_or_ahead(audit: Audit, stood: list[Trajectory], row: int) -> str:
+    """How much an agent is owed, or by how much it is ahead; in the fair tree, it may come first either way."""
+    values = [float(each.owed[row]) for each in stood]
+    if max(values) < 0:
+        return f"ahead by {_amounts(audit, [-value for value in values])}"
+    per_unit = "" if audit.tree_factors(stood[0]) is not None else _ranked_by(audit, stood, row)
+    return f"{words(audit.kind).owed} {_amounts(audit, values)}{per_unit}"
 
 
 def _until_level(audit: Audit, stood: Trajectory, row: int) -> float:

@@ -28,6 +28,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+class Demand(NamedTuple):
+    """The demand of an agent in a log.
+
+    Attributes:
+        jobs: how many jobs it submitted, also jobs that never ran.
+        pending: how many of them were pending at the end of the log.
+        wait: the mean wait of the jobs that started, in hours; NaN if the log does not tell.
+    """
+
+    jobs: int
+    pending: int
+    wait: float
+
+
 class Usage(NamedTuple):
     """Usage as a history.
 
@@ -37,11 +51,13 @@ class Usage(NamedTuple):
             more than fits into memory.
         unit: the unit of the utilities, such as `CPU-hours`.
         notes: skipped entries and assumptions, in sentences.
+        demand: the demand of each agent, where the log tells.
     """
 
     table: pa.Table | ibis.Table
     unit: str
     notes: tuple[str, ...] = ()
+    demand: Mapping[str, Demand] | None = None
 
 
 class Asked(NamedTuple):

@@ -59,6 +59,7 @@ class History:
         notes: skipped rows and assumptions, in sentences.
         ledger: if the history is a ledger, all its events.
         book: and its rules.
+        demand: the demand of each agent, if the history is a log that tells.
     """
 
     source: Source
@@ -72,6 +73,7 @@ class History:
     notes: tuple[str, ...] = ()
     ledger: LedgerEvents | None = None
     book: RuleBook | None = None
+    demand: Mapping[str, formats.Demand] | None = None
 
     def __repr__(self) -> str:
         first, last = self.clock.shown(self.first), self.clock.shown(self.last)
@@ -230,7 +232,10 @@ def _from_log(log: str, paths: Sequence[Path], asked: formats.Asked, zone: str) 
     else:
         opened = in_memory(usage.table, label, threads=asked.threads, memory=asked.memory)
     columns = {name: name for name in ("agent", "submit", "start", "time") if name in opened.columns}
-    return _history(opened, opened.table, columns | {"utility": usage.unit}, _Reading(zone), usage.notes)
+    history = _history(opened, opened.table, columns | {"utility": usage.unit}, _Reading(zone), usage.notes)
+    if usage.demand is None:
+        return history
+    return replace(history, demand={opened.clean_name(name): each for name, each in usage.demand.items()})
 
 
 def _from_source(

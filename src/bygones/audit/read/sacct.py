@@ -9,6 +9,7 @@ DuckDB reads and parses the files, so they may be larger than the memory.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,7 +20,7 @@ import pyarrow as pa
 from bygones._text import counted, listed
 from bygones.audit.read import sacct_json
 from bygones.audit.read.engines import first_line
-from bygones.audit.read.formats import Asked, Usage
+from bygones.audit.read.formats import Asked, Demand, Usage
 from bygones.audit.read.sources import (
     DuckDB,
     Source,
@@ -128,7 +129,17 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
         # Times in JSON are instants, and not times in the zone of the reader.
         instants = ("submit", "start", "time")
         table = table.mutate(**{name: table[name].cast("timestamp('UTC')") for name in instants})
-    return Usage(table if "Submit" in source.columns else table.drop("submit"), unit, tuple(notes))
+    return Usage(table if "Submit" in source.columns else table.drop("submit"), unit, tuple(notes), _demand(con, label))
+
+
+def _demand(con: DuckDB, label: str) -> dict[str, Demand]:
+    """The demand of each agent."""
+    with readable(label):
+        rows = con.execute(
+            "SELECT agent, count(*), count(*) FILTER (is_pending), "
+            "avg((epoch_us(start) - epoch_us(submit)) / 3.6e9) FILTER (ran) FROM jobs WHERE named GROUP BY agent"
+        ).fetchall()
+    return {name: Demand(jobs, pending, math.nan if wait is None else wait) for name, jobs, pending, wait in rows}
 
 
 def _repeats(con: DuckDB, paths: Sequence[Path], label: str) -> tuple[str, ...]:
@@ -220,12 +231,14 @@ def _jobs(agent: str, columns: Sequence[str]) -> str:
     if "TimelimitRaw" in columns:
         limit = "60 * try_cast(trim(TimelimitRaw) AS DOUBLE)"
     elapsed = "Elapsed" if "Elapsed" in columns else "ElapsedRaw"
+    pending = "starts_with(upper(trim(State)), 'PENDING')" if "State" in columns else "NULL"
     return f"""
         WITH parsed AS (
             SELECT row, filename, trim({quoted}) AS agent, "Start" AS start_text,
                    "End" AS end_text, {elapsed} AS elapsed_text, {tres} AS tres, trim({cpus}) AS cpus,
                    JobID AS job, {moment("Start")} AS began, {moment("End")} AS ended,
                    {submitted} AS submitted, {account} AS account, {limit} AS requested,
+                   coalesce({pending}, {moment("Start")} IS NULL AND {moment("End")} IS NULL) AS is_pending,
                    {_seconds("Elapsed") if elapsed == "Elapsed" else _RAW_SECONDS} AS seconds
             FROM lines
         )
@@ -235,7 +248,7 @@ def _jobs(agent: str, columns: Sequence[str]) -> str:
                CASE WHEN ended IS NULL OR (ended < began AND epoch_us(began) - epoch_us(ended) <= {_OVERLAP})
                     THEN began + to_microseconds((1e6 * floor(seconds))::BIGINT) ELSE ended END AS time,
                began IS NOT NULL AND coalesce(seconds, 1) > 0 AS ran, coalesce(agent, '') != '' AS named,
-               ended IS NULL AS is_running
+               ended IS NULL AS is_running, is_pending
         FROM parsed WHERE contains(job, '.') IS NOT TRUE
     """
 
