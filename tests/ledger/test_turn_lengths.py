@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from bygones import Assign, ChooseK
 from bygones.ledger import Entry, Ledger, Rules
+from bygones.ledger.actions import decisions
 from bygones.ledger.exchange import read_entries
 from bygones.ledger.model.span import LONGEST, Span, lasted, lasting, lasting_all, read_lengths, span_of, until
 from bygones.ledger.model.times import instant
@@ -237,9 +238,18 @@ class TestDecisions:
         ward.decide(both, at="2026-03-01T20:00", lengths={"": "10h"})
         ward.decide(ChooseK({"ben": 10.0, "cem": 10.0}), at="2026-03-02T01:00", lengths={"": "10h"})
         ward.record("ana", 30, at="2026-01-05")
-        found = ward.redecide("2026-03-01", accept=True)
-        assert all("ben" not in each.now for each in found if each.seq == 8)
+        assert ward.redecide("2026-03-01") == []  # Ben would be next, and has the second one
+        ward.change_rules(overlaps="allowed", at="2026-02-01")
+        assert [list(each.after) for each in ward.redecide("2026-03-01", accept=True)] == [["ben"], ["cem"]]
         assert ward.verify().problems == ()
+
+    def test_verify_finds_a_decision_that_could_not_have_been_made(self, ward, monkeypatch):
+        ward.decide(ChooseK({"ana": 10.0}), at="2026-03-01T20:00", lengths={"": "10h"})
+        monkeypatch.setattr(decisions, "check_all_through", lambda *_: None)
+        ward.decide(ChooseK({"ana": 1.0}), at="2026-03-02T05:00", lengths={"": "2h"})
+        monkeypatch.undo()
+        (problem,) = ward.verify().problems
+        assert "could not have been made: agent 'ana' has a turn from 2026-03-01 20:00 to 06:00" in problem
 
 
 class TestRecords:

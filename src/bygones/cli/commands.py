@@ -93,6 +93,8 @@ _LEDGER = Group(
             "now": Command("Show who is on and until when, and who is next.", "plan_commands.now"),
             "planned": Command("Show the plan, or write it as CSV or as a calendar.", "plan_commands.planned"),
             "replan": Command("Find someone else where an agent cannot come.", "plan_commands.replan"),
+            "sick": Command("Put an agent on hold, and find someone else for their turns.", "plan_commands.sick"),
+            "give": Command("Give a turn to another agent.", "plan_commands.give"),
             "unplan": Command("Take back planned dates.", "plan_commands.unplan"),
             "swap": Command("Swap the turns of two agents.", "plan_commands.swap"),
         },

@@ -12,6 +12,7 @@ from bygones.cli.allocation_commands import AmountToDivide, Capacity, NumberOfPl
 from bygones.cli.arguments import Output, Printed, optional
 from bygones.cli.console import answering, print_paths, say
 from bygones.cli.ledger_arguments import (
+    Agent,
     At,
     Length,
     Recorded,
@@ -199,6 +200,60 @@ def replan(
     }
     document = replanned_document(changes, in_force, zone, recorded=accept, is_planned=bool(dates), decided=decided)
     print_answer(document, data, recording.json, recorded=accept and bool(changes))
+
+
+def sick(
+    target: Target,
+    agent: Agent,
+    until: Annotated[str, arg(help="The time at which they take part again, such as 2026-12-05.", metavar="TIME")],
+    at: At = None,
+    accept: Annotated[bool, arg(help="Record the result; otherwise it is only shown.")] = False,
+    recording: Recorded = Recording(),
+) -> None:
+    """Put an agent on hold until a time, and find someone else for their planned turns; all other turns stay.
+
+    A turn that has begun stays theirs. Give it to someone with bygones ledger give.
+
+    For example:
+        bygones ledger sick ward.db Ana --until 2026-12-05
+        bygones ledger sick ward.db Ana --until 2026-12-05 --accept
+    """
+    from bygones.ledger.plans.plan_changes import replanned_document
+
+    with recording.open(target) as ledger:
+        zone, in_force = ledger.zone(), ledger.rules()
+        on = [duty for duty in ledger.plans.on_duty(at).on if duty.agent == agent]
+        changes = ledger.plans.sick(agent, until, at=at, accept=accept, **recording.details)
+    begun = [
+        f"{agent} has a turn now (event {duty.event}), which stays theirs: bygones ledger give LEDGER {duty.event} NAME"
+        for duty in on
+    ]
+    document = replanned_document(changes, in_force, zone, recorded=accept)
+    if accept:
+        begun.insert(0, f"{agent} is on hold.")
+    data = {"recorded": accept, "dates": [change.to_dict() for change in changes], "begun": [each.event for each in on]}
+    print_answer(document.and_also(begun), data, recording.json, recorded=accept)
+
+
+def give(
+    target: Target,
+    turn: Annotated[
+        Positional[int], arg(metavar="EVENT", help="The number of the event of the turn, as `planned` shows it.")
+    ],
+    agent: Agent,
+    recording: Recorded = Recording(),
+) -> None:
+    """Give a turn, planned or past, to another agent, for whom it counts.
+
+    For example:
+        bygones ledger give ward.db 31 Ben
+    """
+    from bygones.ledger.model.times import format_instant
+
+    with recording.open(target) as ledger:
+        event, zone = ledger.plans.give(turn, agent, **recording.details), ledger.zone()
+    taken = f"Event {event.seq}: {agent} takes the turn on {format_instant(event.time, zone)} and is credited with it."
+    recording.print_events([event], taken)
 
 
 def unplan(target: Target, from_: From = None, until: Until = None, recording: Recorded = Recording()) -> None:

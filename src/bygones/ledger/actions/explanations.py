@@ -36,6 +36,10 @@ SWAPPED = "swapped, was event"
 """The remark on a turn that was swapped, before the number of the turn, if nobody made another."""
 
 
+GIVEN = "given, was event"
+"""The remark on a turn that was given to another agent, before the number of the turn, if nobody made another."""
+
+
 class Contribution(NamedTuple):
     """The part of one event that still counts: `counts`, its `amount` times its `weight` by now."""
 
@@ -163,8 +167,9 @@ class LaterChange(NamedTuple):
                     return f"{given} was made void later by event {event.seq}{why}."
                 return f"Made void later by event {event.seq}{why}."
             if event.kind in RECEIVED:
-                why = "" if event.note.startswith(SWAPPED) else why
-                return f"Swapped later: {event.agent} takes it (event {event.seq}){why}."
+                why = "" if event.note.startswith((SWAPPED, GIVEN)) else why
+                how = "Swapped" if len((event.details or {}).get("swapped", ())) > 1 else "Given away"
+                return f"{how} later: {event.agent} takes it (event {event.seq}){why}."
             about = "" if event.agent is None else f" of {event.agent}"
             return f"Changed later by event {event.seq}: {event.kind}{about}{why}."
         what = f"what {who} {received}" if self.changed.kind in RECEIVED else f"the amount of {who}"

@@ -245,6 +245,11 @@ def _check_not_swapped(connection: sa.Connection, event: Event) -> None:
     """Neither half of a swap can be taken back alone, which would leave a turn to nobody or to two agents."""
     turns = [event.refers] if event.kind == "void" else derived.linked(connection, "swaps", event.seq)[:1]
     halves = [half for turn in turns if turn is not None for half in derived.other_ends(connection, "swaps", turn)]
+    if len(halves) == 1:
+        raise ValueError(
+            f"event {event.seq} cannot be made void, since the turn was given away and would be nobody's or two "
+            f"agents': give event {halves[0]} to the other agent; if a turn was not served, correct it to 0"
+        )
     if halves:
         raise ValueError(
             f"event {event.seq} is half of a swap, and without it a turn would be nobody's or two agents': to undo the "

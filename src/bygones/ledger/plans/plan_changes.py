@@ -17,13 +17,13 @@ from bygones.allocation.problems import Assign, ChooseK, Divide, problem_from
 from bygones.document.document import Block, Column, Document, Table
 from bygones.ledger.actions import records
 from bygones.ledger.actions.decisions import Proposal, fill, possible
-from bygones.ledger.actions.explanations import SWAPPED
+from bygones.ledger.actions.explanations import GIVEN, SWAPPED
 from bygones.ledger.actions.remade import causes
 from bygones.ledger.model.events import RECEIVED, Entry, Event, load_details
 from bygones.ledger.model.participation import PRESENT, Participation, status, status_over
 from bygones.ledger.model.participation import read as read_participation
 from bygones.ledger.model.rules import RuleBook, Rules
-from bygones.ledger.model.span import Spans, load_spans, whole
+from bygones.ledger.model.span import UNTIL, Spans, load_spans, whole
 from bygones.ledger.model.times import as_datetime, day_in_words, instant, iso
 from bygones.ledger.plans.date_needs import DateNeeds
 from bygones.ledger.plans.planned_dates import (
@@ -172,19 +172,24 @@ def replanned_document(
     changed = counted(sum(date.changed for date in dates), "turn")
     headline = f"{changed} reassigned on {counted(len(dates), 'date')} (times in {zone})"
     if recorded and all(date.before == date.after for date in dates):
-        closing = "Nothing was recorded, since nothing can be changed."
+        closing = "No turn could be changed."
     else:
         closing = "Recorded." if recorded else "Nothing was recorded: add --accept to record this."
     return Document(headline, [Table("", columns, rows), *open_turns, closing], "Plan")
 
 
 def replan(
-    tx: Transaction, start: int, note: str = "", needs: Mapping[int, DateNeeds] | None = None
+    tx: Transaction,
+    start: int,
+    note: str = "",
+    needs: Mapping[int, DateNeeds] | None = None,
+    only: str | None = None,
 ) -> list[Replanned]:
     """Decides the planned dates from an instant on again, where an agent can no longer take a turn.
 
     Only the turns that have to change are changed. The rule of the ledger assigns them, among the agents who have no
-    turn on that date yet. `needs`, by instant, replace the availability and the needs that a plan was made from.
+    turn on that date yet. `needs`, by instant, replace the availability and the needs that a plan was made from. With
+    `only`, just the turns of this agent are looked at.
     """
     changes: list[Replanned] = []
     stuck: list[list[Any]] = []
@@ -205,7 +210,7 @@ def replan(
             rules = tx.book.at(plan.time)
             now = now._replace(request=rules.weighted(now.request, load_spans(details), plan.time, tx.book.zone))
         request = _asked(request, now)
-        why = {turn.seq: _cannot(turn, now) for turn in turns}
+        why = {turn.seq: _cannot(turn, now) if only in (None, turn.agent) else "" for turn in turns}
         if not any(why.values()) or request is None:
             continue
         had = [[turn.agent, turn.item, turn.part, turn.amount, why[turn.seq]] for turn in turns]
@@ -349,9 +354,27 @@ def swap(tx: Transaction, first: int, second: int, note: str = "") -> list[Event
     for row, given in zip((one, other), terms, strict=True):
         note_of = check_text("note", note or f"{SWAPPED} {row.seq}")
         entry = Entry(given.agent, given.utility, as_datetime(row.time), note_of)
-        details = {"swapped": [one.seq, other.seq], **(turn_details(given) or {})}
+        details = {"swapped": [one.seq, other.seq], **_terms_as_stored(row, given)}
         taken += records.amounts(tx, row.kind, [entry], refers=row.refers, details=[details])
     return taken
+
+
+def give(tx: Transaction, seq: int, agent: str, note: str = "") -> Event:
+    """Gives a turn, planned or already received, to another agent, for whom it counts from here on."""
+    turn = _turn(tx, seq)
+    if turn.agent == agent:
+        raise ValueError(f"event {seq} is a turn of {agent!r} already")
+    given = _terms(tx, turn, turn._replace(agent=agent))
+    records.void(tx, turn.seq, note, swapping=True)
+    entry = Entry(given.agent, given.utility, as_datetime(turn.time), check_text("note", note or f"{GIVEN} {turn.seq}"))
+    details = {"swapped": [turn.seq], **_terms_as_stored(turn, given)}
+    return records.amounts(tx, turn.kind, [entry], refers=turn.refers, details=[details])[0]
+
+
+def _terms_as_stored(turn: Event, given: Given) -> dict[str, Any]:
+    """The details of a turn that goes to another agent: the item or the part, and the end of a record."""
+    own = turn.details or {}
+    return {**(turn_details(given) or {}), **({UNTIL: own[UNTIL]} if UNTIL in own else {})}
 
 
 def _plans(tx: Transaction, start: int) -> Sequence[sa.Row[Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from bygones.ledger.actions import records
 from bygones.ledger.model.events import RECEIVED, Event
 from bygones.ledger.model.span import save_spans
 from bygones.ledger.model.times import When
@@ -131,6 +132,54 @@ class Plans:
             lambda _, events: events,
         )
         return [event.time for event in events]
+
+    def sick(
+        self,
+        agent: str,
+        until: When,
+        *,
+        at: When | None = None,
+        accept: bool = False,
+        note: str = "",
+        key: str | None = None,
+    ) -> list[Replanned]:
+        """Puts an agent on hold until an instant, and decides just their planned turns again.
+
+        Args:
+            agent: who is sick.
+            until: the instant at which they take part again.
+            at: the instant from which they are sick; by default now.
+            accept: whether to record the result; otherwise nothing is recorded.
+            note: a remark.
+            key: chosen by the caller. The same again with the same key records nothing and returns the first answer.
+        """
+
+        def act(tx: Transaction) -> list[Replanned]:
+            start = tx.time(at)
+            records.take_part(tx, "hold", agent, at, note)
+            tx.finish()
+            records.take_part(tx, "resume", agent, until, note)
+            tx.finish()
+            return plan_changes.replan(tx, start, note, only=agent)
+
+        if not accept:
+            keys.check_unused(key)
+            return self._recorder.write(act, keep=False)
+        return self._recorder.once(
+            key,
+            lambda book: ["sick", book.maybe(at), agent, book.instant(until, "until"), note],
+            act,
+            plan_changes.replanned,
+        )
+
+    def give(self, turn: int, agent: str, *, note: str = "", key: str | None = None) -> Event:
+        """Gives a turn, by the number of its event, to another agent, who is credited with it."""
+        return self._recorder.once(
+            key,
+            lambda _: ["give", None, turn, agent, note],
+            lambda tx: plan_changes.give(tx, turn, agent, note),
+            lambda _, events: next(event for event in events if event.kind in RECEIVED),
+        )
 
     def swap(self, first: int, second: int, *, note: str = "", key: str | None = None) -> list[Event]:
         """Exchanges two agents' turns, by the numbers of their events, and credits the agent who serves."""
