@@ -11,6 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.symmetric_parts import NETWORKS as NETWORKS_BY_PARTS
+from benchmarks.symmetric_parts import PARTS as PARTS_OF_NETWORKS
+from benchmarks.symmetric_parts import name_of
+from benchmarks.symmetric_parts import runs as runs_of_network
 from bygones._files import write_text
 from bygones.learn.settings import Settings
 from bygones.paper.collapse import LOTS, NETWORKS, WEIGHTS, Cell, cells, cells_by_network, evaluated_runs
@@ -200,14 +204,49 @@ WIDE = {"learning_rate": (3e-4, 1e-4, 3e-5), "entropy_weight": (0.0, 0.01), "dis
 
 
 def parts_of_the_symmetric_network() -> str:
-    """The symmetric network with and without logarithms of the memory, at the paper's λ."""
-    lines = ["| what the symmetric network sees | welfare | Gini | learned |", "|---|---|---|---|"]
-    for features, in_words in (("logarithmic", "the memory and its logarithms"), ("plain", "the memory only")):
-        for welfare in ("nash", "egalitarian"):
-            network = {"policy": "symmetric", "agent_features": features}
-            (only,) = cells(_seen("none", **network, welfare=welfare, gamma=RECALL, weight=0.9))
-            lines.append(f"| {in_words} | {welfare} | {_measures(only)} |")
+    """Perfect recall with the MLP, with the symmetric network, and with networks that have some of its parts."""
+    lines = [
+        f"| {' | '.join(PARTS_IN_WORDS.values())} | Nash, λ = 0.9 | Nash, λ = 1 | egalitarian, λ = 0.9 "
+        "| egalitarian, λ = 1 |",
+        "|---" * (len(PARTS_IN_WORDS) + 4) + "|",
+    ]
+    # Each part alone, then all parts but one. Without logarithms, the grid has runs with λ = 0.9.
+    alone = [name_of((part,)) for part in PARTS_IN_WORDS]
+    without = [
+        name_of(tuple(other for other in PARTS_OF_NETWORKS if other != part))
+        for part in PARTS_IN_WORDS
+        if part != "logarithmic"
+    ]
+    networks: dict[str, dict[str, object]] = {
+        name_of(()): {"policy": "mlp"},
+        **{name: _network(name) for name in (*alone, *without)},
+        "shared_differences_sequential": {"policy": "symmetric", "agent_features": "plain"},
+        name_of(PARTS_OF_NETWORKS): {"policy": "symmetric"},
+    }
+    for name, network in networks.items():
+        some = [
+            list(cells(_seen("none", **network, welfare=welfare, gamma=RECALL, weight=weight)))
+            for welfare in ("nash", "egalitarian")
+            for weight in (0.9, 1.0)
+        ]
+        has = ["yes" if part in NETWORKS_BY_PARTS[name] else "no" for part in PARTS_IN_WORDS]
+        lines.append(f"| {' | '.join([*has, *(_measures_together(*each) if each else '–' for each in some)])} |")
     return "\n".join(lines)
+
+
+PARTS_IN_WORDS = {
+    "shared": "shared weights",
+    "logarithmic": "logarithms",
+    "differences": "differences",
+    "sequential": "one by one",
+}
+"""The parts of the symmetric network, in the order of the columns."""
+
+
+def _network(name: str) -> dict[str, object]:
+    """The settings of the runs of a network with some of the parts."""
+    run = next(runs_of_network(name))
+    return {"policy": run.policy, "learner": run.learner}
 
 
 def averages() -> str:

@@ -11,10 +11,12 @@ import statistics
 import time
 
 import gymnasium as gym
+import mo_gymnasium
 import numpy as np
 
 import bygones.envs  # noqa: F401  (registers the environment)
 from bygones import Discounted, Linear, Multiscale
+from bygones.envs.wrappers import FairReward, RememberRewards
 
 ID, RUNS = "bygones/Allocation-v0", 25
 SETTINGS = {
@@ -74,6 +76,24 @@ def vector(num_envs=1024):
         print(f"{name:<32}{median * 1e6:>16.0f}{num_envs / median / 1e6:>17.2f}{num_envs / best / 1e6:>9.2f}")
 
 
+def wrapped():
+    """How much time the wrappers add to a step of another environment, which has two agents."""
+    memory = Discounted(half_life=50)
+
+    def bare():
+        return mo_gymnasium.make("fishwood-v0", fishproba=0.3)
+
+    envs = {"bare": bare(), "RememberRewards": RememberRewards(bare(), memory)}
+    for welfare in ("nash", "egalitarian"):
+        envs[f"FairReward, {welfare}"] = FairReward(bare(), memory, welfare, 0.9)
+        envs[f"both, {welfare}"] = FairReward(RememberRewards(bare(), memory), memory, welfare, 0.9)
+    measured = alternating(seconds_per_step, envs)
+    base, best_base = measured["bare"]
+    print(f"\n{'fishwood-v0 in the wrappers':<32}{'µs/step':>10}{'more than bare':>16}{'at best':>9}")
+    for name, (median, best) in measured.items():
+        print(f"{name:<32}{median * 1e6:>10.1f}{(median - base) * 1e6:>16.1f}{(best - best_base) * 1e6:>9.1f}")
+
+
 def functional(num_envs=1024, steps=100):
     import jax
 
@@ -110,4 +130,5 @@ if __name__ == "__main__":
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     single()
     vector()
+    wrapped()
     functional()

@@ -29,7 +29,8 @@ from bygones.envs import functional, needs
 from bygones.envs.problem import problem_of
 from bygones.envs.vector_env import FairVectorEnv
 from bygones.envs.wrappers import FairReward, RememberRewards
-from bygones.envs.wrappers.fairness import Fairness
+from bygones.envs.wrappers.fairness import Fairness, Judge
+from bygones.envs.wrappers.recall import Recall
 from bygones.ledger.model.rules import Rules
 from bygones.memory.around import PROMISES, Around
 from bygones.pytrees import is_registered, register
@@ -309,9 +310,11 @@ class TestOnesOwnWelfare:
             simulation.simulate(OneStep(memory, "nash"), needs.uniform(n), memory, sum, 5, 1)
         bounds = Box(0.0, 1.0, (n,))
         with pytest.raises(ValueError, match=message):
-            Fairness(memory, sum, 0.5, 1.0, bounds, (n,))
-        one = Fairness(memory, sum, 1.0, 1.0, bounds)  # a single environment has one vector at a time
-        assert one.reward(np.ones(n)) == n
+            Fairness(Judge.of(memory, sum, 0.5, 1.0, bounds), Recall(memory, n, (n,)))
+        # A single environment has one vector at a time.
+        one = Fairness(Judge.of(memory, sum, 1.0, 1.0, bounds), Recall(memory, n))
+        one.recall.receive(np.ones(n))
+        assert one.reward() == n
 
     def test_one_without_a_value_is_refused(self):
         memory = Discounted(gamma=0.5)

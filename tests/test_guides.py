@@ -20,6 +20,13 @@ def test_a_guide_without_python_is_no_guide_that_runs(tmp_path):
         run_guide(guide)
 
 
+def test_a_section_is_run_alone(tmp_path):
+    guide = tmp_path / "guide.md"
+    guide.write_text("```python\nx = 1\n```\n\n## One\n\n```python\ny = 2\n```\n\n## Two\n\n```python\nz = 3\n```\n")
+    assert {"x", "y", "z"} & run_guide(guide, "One").keys() == {"y"}
+    assert {"x", "y", "z"} & run_guide(guide, "Two").keys() == {"z"}
+
+
 def test_errors_point_at_the_guides_own_line(tmp_path):
     guide = tmp_path / "guide.md"
     guide.write_text("# Title\n\n```python\nx = 1\nx / 0\n```\n")

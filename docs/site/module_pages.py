@@ -45,7 +45,7 @@ PAGES = {
         "the problem step by step, for Gymnasium and JAX",
         (
             *("envs", "envs.problem", "envs.episode", "envs.needs", "envs.functional", "envs.env", "envs.vector_env"),
-            *("envs.wrappers", "envs.registration"),
+            *("envs.wrappers", "envs.separate", "envs.registration"),
         ),
     ),
     "scenarios": ModulePage(

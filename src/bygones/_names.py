@@ -40,7 +40,10 @@ def groups_alike(names: Sequence[str]) -> list[list[str]]:
 
 
 def spelled_alike(names: Sequence[str]) -> list[list[str]]:
-    """Names that are the same but for capitals, accents, spaces, signs, and letters that look the same."""
+    """Names that are the same but for capitals, accents, spaces, signs, letters that look the same, and their order.
+
+    A name with a comma, such as Krüger, Ben, is also compared with the part after the comma first.
+    """
     groups: dict[str, list[str]] = {}
     for name in names:
         for key in _keys(name):
@@ -96,7 +99,8 @@ def _keys(name: str) -> tuple[str, ...]:
     """
     plain = unicodedata.normalize("NFKD", name)
     looks = plain.translate(_LOOKS)
-    return (_small(plain),) if looks == plain else (_small(plain), _small(looks))
+    last, comma, first = looks.partition(",")
+    return tuple(dict.fromkeys(_small(form) for form in (plain, looks, f"{first}{last}" if comma else looks)))
 
 
 def _small(plain: str) -> str:

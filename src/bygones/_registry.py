@@ -191,7 +191,7 @@ class Registry(Generic[Built]):
         Raises:
             ValueError: no part has this name, or it does not take these parameters, or needs others.
         """
-        written, unnamed, parameters = _parsed(self.what, text)
+        written, unnamed, parameters = parsed(self.what, text)
         name = self._registered(written) or written
         part = self.part(name)
         first = [each.name for each in _takes(part, self._given) if each.kind is each.POSITIONAL_OR_KEYWORD]
@@ -286,8 +286,12 @@ def _takes(part: Callable[..., object], given: int) -> list[inspect.Parameter]:
     return [each for each in takes[given:] if each.kind is not each.VAR_POSITIONAL]
 
 
-def _parsed(what: str, text: str) -> tuple[str, list[object], dict[str, object]]:
-    """The name in a text, and the values in its brackets: those without a name, and those with one."""
+def parsed(what: str, text: str) -> tuple[str, list[object], dict[str, object]]:
+    """The name in a text, and the values in its brackets: those without a name, and those with one.
+
+    Raises:
+        ValueError: the text is not written like a call.
+    """
     name, opened, inside = text.strip().partition("(")
     if not opened:
         return name.strip(), [], {}

@@ -13,7 +13,7 @@ import difflib
 import re
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 from zoneinfo import ZoneInfo, available_timezones
 
 When: TypeAlias = datetime | date | str
@@ -31,6 +31,25 @@ _OF_THE_MACHINE = frozenset({"localtime", "posixrules"})
 """Names under which each machine keeps its local zone."""
 
 _DAY = r"\d{4}-?\d\d-?\d\d|\d{4}-?W\d\d(-?\d)?|\d\d?\.\d\d?\.\d{4}"
+
+
+Order: TypeAlias = Literal["month-first", "day-first"]
+"""Whether a date with slashes, which ISO 8601 does not have, begins with its month or its day."""
+
+
+def with_year_first(text: str, order: Order) -> str:
+    """A time such as 12/25/2025 10:00 PM in ISO 8601; another text unchanged."""
+    match = re.fullmatch(r"(\d\d?)[/.-](\d\d?)[/.-](\d{4})(?:[T ]+(\d\d?)(:\d\d.*?)\s*([ap]m)?)?", text.strip(), re.I)
+    if match is None:
+        return text
+    first, second, year, hour, rest, half = match.groups()
+    month, day = (first, second) if order == "month-first" else (second, first)
+    date = f"{year}-{month:0>2}-{day:0>2}"
+    if hour is None:
+        return date
+    if half is not None and 1 <= int(hour) <= 12:
+        hour = str(int(hour) % 12 + (12 if half.lower() == "pm" else 0))
+    return f"{date}T{hour:0>2}{rest}"
 
 
 def read(text: str) -> datetime:

@@ -43,6 +43,45 @@ def test_kai_queues_use_gpus_until_the_next_sample(tmp_path):
     assert received(read_history(path, where=["queue_name!=idle"])) == {"vision": 24, "language": 12}
 
 
+def test_counters_count_by_their_increase(tmp_path):
+    def cpu(user):
+        return {"__name__": "container_cpu_usage_seconds_total", "user": user}
+
+    # Read as gauges, ben would have used far more, since his counter began long ago.
+    path = answer(
+        tmp_path,
+        (cpu("ana"), [(BEGAN, 0), (BEGAN + HOUR, 2 * HOUR), (BEGAN + 2 * HOUR, 6 * HOUR)]),
+        (cpu("ben"), [(BEGAN, 1e6), (BEGAN + HOUR, 1e6 + HOUR), (BEGAN + 4 * HOUR, 1e6 + 2 * HOUR)]),
+        (cpu("cem"), [(BEGAN, 9 * HOUR), (BEGAN + HOUR, 3 * HOUR)]),  # it began again at zero
+    )
+    history = read_history(path)
+    assert received(history) == pytest.approx({"ana": 6, "ben": 2, "cem": 3})
+    assert history.columns["utility"] == "CPU-hours"
+    assert history.notes == (
+        "Usage is in CPU-hours: of container_cpu_usage_seconds_total, the increase from a sample to the next counts.",
+    )
+    sent = {"__name__": "node_network_transmit_bytes_total", "user": "ana"}
+    history = read_history(answer(tmp_path, (sent, [(BEGAN, 0), (BEGAN + 60, 2**31)])))
+    assert (received(history), history.columns["utility"]) == (pytest.approx({"ana": 2}), "GiB")
+    asked = {"__name__": "jobs_total", "user": "ana"}
+    assert read_history(answer(tmp_path, (asked, [(BEGAN, 0), (BEGAN + 60, 3)]))).columns["utility"] == "jobs"
+
+
+def test_resources_that_have_no_sum_are_refused(tmp_path):
+    def requested(user, resource):
+        return {"__name__": "kube_pod_container_resource_requests", "namespace": user, "resource": resource}
+
+    path = answer(
+        tmp_path,
+        *((requested("ana", what), [(BEGAN, n), (BEGAN + HOUR, n)]) for what, n in (("cpu", 2), ("memory", 2**33))),
+        (requested("ben", "cpu"), [(BEGAN, 1), (BEGAN + HOUR, 1)]),
+    )
+    message = r"several resources, which cannot be added up: resource is cpu and memory; choose one with --where resour"
+    with pytest.raises(ValueError, match=message):
+        read_history(path)
+    assert received(read_history(path, where=["resource=cpu"])) == pytest.approx({"ana": 4, "ben": 2})
+
+
 def test_labels_and_metrics_are_chosen(tmp_path):
     memory = {"__name__": "kai_queue_allocated_memory_bytes", "queue_name": "vision"}
     both = answer(tmp_path, (kai("vision"), [(BEGAN, 1), (BEGAN + 60, 1)]), (memory, [(BEGAN, 2**30), (BEGAN + 60, 0)]))
@@ -116,8 +155,7 @@ def test_kueue_workloads_use_what_they_were_admitted_with(workloads):
         {"main": 12 + 60 + 1 + 20}
     )
     assert received(read_history(workloads, resource="mem", agent="namespace")) == pytest.approx({"team": 192})
-    found = replay_queue(history, ["1h", "inf"])
-    assert found.jobs == 2
+    assert len(replay_queue(history, ["1h", "inf"]).jobs) == 2
     for message, asked in (
         ("agent must be one of queue, namespace, clusterQueue for Kueue, got 'user'", {"agent": "user"}),
         ("resource must be one that a workload in .* uses", {"resource": "fpga"}),
@@ -181,7 +219,7 @@ def test_kueue_forgets_the_admission_of_what_has_finished(tmp_path):
     hour = (1 - 0.5) / math.log(2)
     assert stood.remembered[0] == pytest.approx(hour * 5 + hour / 2 * 2.5)
     assert received(read_history(path, resource="cpu")) == pytest.approx({"vision": 2 * 0.5 + 2 * 3})
-    assert replay_queue(history, ["1h", "inf"]).jobs == 3
+    assert len(replay_queue(history, ["1h", "inf"]).jobs) == 3
     with pytest.raises(ValueError, match=r"2 workloads without clusterQueue .*: leave them out with --skip-unnamed"):
         read_history(path, agent="clusterQueue")
     assert received(read_history(path, agent="clusterQueue", skip_unnamed=True)) == pytest.approx({"main": 1.5})

@@ -262,7 +262,7 @@ def test_bad_sources_are_refused(tmp_path, write):
         read_history("foo://x")
     with pytest.raises(ValueError, match="format must be"):
         read_history("x.csv", format="excel")
-    with pytest.raises(ValueError, match=r"resource applies only to log formats \(sacct, prometheus, kueue\)"):
+    with pytest.raises(ValueError, match=r"resource applies only to log formats \(sacct, swf, prometheus, kueue\)"):
         read_history("x.csv", resource="gpu")
     with pytest.raises(ValueError, match="needs and served must be given together"):
         read_history("x.csv", needs="need")
@@ -327,6 +327,23 @@ def test_broken_csv_files_are_refused(tmp_path, message, content):
     path.write_bytes(content)
     with pytest.raises(ValueError, match=message):
         read_history(path)
+
+
+def test_a_rate_times_a_duration_is_an_amount(tmp_path):
+    path = tmp_path / "jobs.csv"
+    path.write_text("agent,time,cpus,run_time,note\nana,2026-01-01,4,2.5,\nben,2026-01-02,2,1,3 not a number\n")
+    history = read_history(path, utility="cpus*run_time")
+    found = audit(history, ["inf"], refine=False)
+    assert dict(zip(found.names, found.received.tolist(), strict=True)) == {"ana": 10, "ben": 2}
+    assert history.columns["utility"] == "cpus × run_time"
+    weighted = read_history(path, utility="cpus*run_time=2,cpus=0.5")
+    assert audit(weighted, ["inf"], refine=False).received.tolist() == [22, 5]
+    with pytest.raises(ValueError, match="gpus"):
+        read_history(path, utility="gpus*run_time")
+    path.write_text("agent,time,cpus,run_time\nana,2026-01-01,-4,-2.5\n")
+    history = read_history(path, utility="cpus*run_time")
+    with pytest.raises(ValueError, match="a finite number of at least 0"):
+        audit(history, ["inf"], refine=False)
 
 
 def test_the_broken_one_of_several_files_is_named(tmp_path):

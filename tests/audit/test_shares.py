@@ -51,6 +51,20 @@ def test_the_fair_tree_factor_is_slurms(sshare):
     assert set(tree.factors({}, by_user=True).values()) == {1.0}
 
 
+def test_ties_in_the_fair_tree_are_slurms(tmp_path):
+    # As in sshare of a live Slurm 22.05: an idle account is tied with the user root, who is a sibling of accounts.
+    path = tmp_path / "sshare.txt"
+    path.write_text(
+        "Account|User|RawShares|NormShares|RawUsage|EffectvUsage|FairShare\nroot|||0.0|1264|1.0|\n"
+        " root|root|1|0.25|0|0.0|1.0\n class||1|0.25|361|0.3|\n  class|news|1|1.0|361|1.0|0.6\n"
+        " idle||1|0.25|0|0.0|\n  idle|lp|1|1.0|0|0.0|1.0\n"
+        " lab||1|0.25|902|0.7|\n  lab|games|1|0.5|902|1.0|0.2\n  lab|mail|1|0.5|0|0.0|0.4\n"
+    )
+    tree = read_shares(path).tree
+    usage = {"news": 361.0, "games": 902.0}
+    assert tree.factors(usage, by_user=True) == pytest.approx(tree.given(by_user=True))
+
+
 def test_sacctmgr_names_parents(tmp_path):
     path = tmp_path / "assoc.txt"
     path.write_text(

@@ -1,7 +1,6 @@
-"""A history under other half-lives and rules: who would have been served, and which jobs would have started earlier."""
+"""A history under other half-lives and rules: who would have been served."""
 
 import json
-import math
 import re
 from types import SimpleNamespace
 
@@ -9,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bygones.audit import Clock, audit, read_history, replay_queue, what_if
+from bygones.audit import Clock, audit, read_history, what_if
 from bygones.audit.replay.courses import Spread
 from bygones.audit.replay.memories import named_memory, of_half_life
 from bygones.audit.replay.what_if_document import _fairest
@@ -78,71 +77,7 @@ def test_entitlements_count():
     assert fair.received.tolist() == [24, 12]
 
 
-@pytest.fixture
-def jobs(tmp_path):
-    """Ben used the cluster days ago, ana just now; both have jobs pending when two openings come."""
-    path = tmp_path / "sacct.txt"
-    path.write_text(
-        "JobID|User|Submit|Start|End|Elapsed|AllocCPUS\n"
-        "1|ben|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-02T00:00:00|1-00:00:00|20\n"
-        "2|ana|2026-01-09T00:00:00|2026-01-09T00:00:00|2026-01-09T12:00:00|12:00:00|10\n"
-        "3|ana|2026-01-09T13:00:00|2026-01-09T14:00:00|2026-01-09T15:00:00|01:00:00|1\n"
-        "4|ben|2026-01-09T13:00:00|2026-01-09T16:00:00|2026-01-09T17:00:00|01:00:00|1\n"
-    )
-    return path
-
-
-def test_jobs_that_would_have_started_earlier(jobs):
-    found = replay_queue(read_history(jobs), ["1d", "inf"])
-    # With perfect recall ben has used more, so ana goes first, as she did; at 1d his usage has faded.
-    assert found.moved == {86_400e6: ((1, 1), (1, 1)), math.inf: ((0, 0), (0, 0))}
-    assert found.instead == {86_400e6: ((1, 1), (1, 1))}
-    (moved,) = found.earlier[86_400e6]
-    assert (moved.job, moved.agent, moved.certain) == ("4", "ben", True)
-    assert moved.before - moved.after == 2 * 3600e6
-    assert found.earlier[math.inf] == ()
-    assert (found.waits["1d"] / 3600e6).tolist() == [1.5, 0.5]
-    assert (found.waits["actual"] / 3600e6).tolist() == [0.5, 1.5]
-    assert found.sentences() == [
-        "With a half-life of 1d, the mean wait falls most for ben (from 1.5 h to 0.5 h) and rises most for ana (from "
-        "0.5 h to 1.5 h).",
-        "With a half-life of 1d, the biggest gain over the actual start: job 4 (ben), 2 h.",
-        "With a half-life of 1d instead of perfect recall, 1 of 4 jobs would have started earlier and 1 later.",
-    ]
-    assert found.headline() == (
-        "Compared with the actual starts, 1 of 4 jobs would have started earlier and 1 later with a half-life of 1d "
-        "and 0 earlier and 0 later with perfect recall."
-    )
-
-
-def test_the_jobs_in_the_list_are_those_that_the_headline_counts(tmp_path):
-    # Both compare with the actual starts, also where all half-lives agree with each other.
-    path = tmp_path / "sacct.txt"
-    path.write_text(
-        "JobID|User|Submit|Start|End|Elapsed|AllocCPUS\n"
-        "1|ana|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-02T00:00:00|1-00:00:00|8\n"
-        "2|ana|2026-01-01T00:00:00|2026-01-02T00:00:00|2026-01-03T00:00:00|1-00:00:00|8\n"
-        "3|ben|2026-01-01T00:00:00|2026-01-03T00:00:00|2026-01-04T00:00:00|1-00:00:00|8\n"
-    )
-    replayed = replay_queue(read_history(path), ["1d", "7d"])
-    for half_life, counts in replayed.moved.items():
-        assert len(replayed.earlier[half_life]) == counts.earlier[1] > 0
-    assert list(replayed.instead.values()) == [((0, 0), (0, 0))]
-    # Openings are used again, so the jobs of all wait as long as before.
-    jobs = np.array([2, 1])
-    waits = [float(wait @ jobs) for wait in replayed.waits.values()]
-    assert waits == pytest.approx([waits[0]] * 3)
-
-
-def test_the_command(jobs, tmp_path, capsys):
-    program.main(["what-if", str(jobs), "--half-life", "1d,inf"])
-    out = capsys.readouterr().out
-    row = next(line for line in out.splitlines() if line.split()[:2] == ["4", "ben"])
-    assert row.split()[2:] == ["2026-01-09", "14:00", "2026-01-09", "16:00", "2", "h", "yes"]
-    program.main(["what-if", str(jobs), "--half-life", "1d,inf", "--json"])
-    printed = json.loads(capsys.readouterr().out)
-    assert (printed["earlier"]["1d"]["jobs"], printed["earlier"]["1d"]["later"]) == ([1, 1], [1, 1])
-    assert printed["compared_with_the_longest"] == {"1d": {"earlier": [1, 1], "later": [1, 1]}}
+def test_the_command(tmp_path, capsys):
     path = tmp_path / "asked.csv"
     rows = [f"{name},2026-01-0{day},{2 + day},{name == 'ana'}" for day in range(1, 9) for name in ("ana", "ben")]
     path.write_text("\n".join(["agent,time,need,served", *rows]))
@@ -155,14 +90,10 @@ def test_the_command(jobs, tmp_path, capsys):
     assert [course["rule"] for course in courses] == ["actual", "one-step"]
 
 
-def test_what_cannot_be_replayed_is_refused(jobs, tmp_path):
+def test_what_cannot_be_replayed_is_refused():
     plain = read_history(pa.table({"agent": ["a"], "time": [0], "utility": [1.0]}))
     with pytest.raises(ValueError, match="what_if needs to know who asked"):
         what_if(plain, ["inf"])
-    with pytest.raises(ValueError, match="does not record when jobs were submitted"):
-        replay_queue(plain, ["1", "2"])
-    with pytest.raises(ValueError, match="half_lives must name at least two"):
-        replay_queue(read_history(jobs), ["1d"])
     with pytest.raises(ValueError, match="policy must be one of"):
         what_if(asked(("a", 0, 1.0, True)), ["inf"], ["best"])
     with pytest.raises(ValueError, match="nobody was served"):
@@ -286,7 +217,7 @@ def test_the_headline_calls_only_the_fairest_the_fairest(actual, alternatives, w
     assert ("the fairest" in headline) == ("the fairest" in words)
 
 
-def test_pages(jobs, tmp_path):
+def test_pages(tmp_path):
     rows = [f"{n},2026-01-0{d},{2 + d},{n == '<b>ana</b>'}" for d in range(1, 9) for n in ("<b>ana</b>", "ben")]
     path, page = tmp_path / "asked.csv", tmp_path / "page.html"
     path.write_text("\n".join(["agent,time,need,served", *rows]))
@@ -298,12 +229,6 @@ def test_pages(jobs, tmp_path):
     assert "With a reset every 7d" in text
     assert "Who would have been served instead" in text
     assert "<b>ana</b>" not in text
-    program.main(["what-if", str(jobs), "--half-life", "1d,inf", "--page", str(page)])
-    text = page.read_text(encoding="utf-8")
-    assert "With a half-life of 1d instead of perfect recall, 1 of 4 jobs would have started earlier" in text
-    assert "Jobs that would have started earlier" in text
-    with pytest.raises(SystemExit):
-        program.main(["what-if", str(jobs), "--memory", "perfect"])
 
 
 def test_draws_are_limited():

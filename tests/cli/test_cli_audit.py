@@ -209,3 +209,17 @@ def test_bad_input_is_one_sentence(refused, rides, tmp_path):
         ("welfare must be one of", rides, *COLUMNS, "--welfare", "kind"),
     ]:
         assert message in refused(*arguments), arguments
+
+
+@pytest.mark.parametrize("command", ["audit", "advise", "what-if"])
+@pytest.mark.parametrize("option", [("--where", "nosuch=1"), ("--skip-unnamed",)])
+def test_conditions_on_rows_are_refused_for_a_ledger(capsys, tmp_path, command, option):
+    path = tmp_path / "team.db"
+    for words in (("new", path, "--began", "2026-01-01"), ("join", path, "ana", "ben", "--at", "2026-01-01")):
+        command_line.run(capsys, "ledger", *words)
+    command_line.run(capsys, "ledger", "record", path, "ana", "3", "--at", "2026-01-02")
+    message = command_line.refused(capsys, command, path, *option)
+    assert "is for tables, and a ledger's events depend on one another" in message
+    table = tmp_path / "received.csv"
+    command_line.run(capsys, "ledger", "export", path, "--kind", "received", "--out", table)
+    assert "ana" in command_line.run(capsys, "audit", table, "--utility", "amount", "--where", "agent=ana")

@@ -3,6 +3,7 @@
 import csv
 import json
 import sqlite3
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -456,3 +457,35 @@ def test_a_second_decision_for_the_same_moment_is_pointed_out(run, team, needs, 
     assert told == "There is a decision for this moment already (event 5). If this is another one, both count."
     command_line.program.main(["ledger", "decide", str(team), str(needs), "--at", "2026-02-01", "--yes", "--key", "k"])
     assert "for this moment" not in capsys.readouterr().err
+
+
+def test_who_is_no_longer_exempt_is_named(run, tmp_path):
+    ledger, table = tmp_path / "ward.db", tmp_path / "shares.csv"
+    run("new", ledger, "--kind", "burden")
+    run("join", ledger, "ana", "ben")
+    run("join", ledger, "fay", "--entitlement", "0")
+    table.write_text("agent,entitlement\nana,0.5\n")
+    printed = run("rules", ledger, "--entitlements", table, "--others", "1")
+    assert printed == "Rules changed.\nfay was exempt, and now has an entitlement of 1.\n"
+    assert run("rules", ledger, "--entitlement-of", "ana=1") == "Rules changed.\n"
+
+
+def test_a_file_does_not_join_as_a_person(run, refused, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("new", "food.db")
+    (tmp_path / "households.csv").write_text("agent\nana\n")
+    assert "households.csv is a file: give the names" in refused("join", "food.db", "households.csv")
+    assert "dr.smith joined" in run("join", "food.db", "dr.smith")
+
+
+def test_leaving_names_the_holds_ahead_that_become_void(run, tmp_path):
+    ledger = tmp_path / "team.db"
+    run("new", ledger)
+    run("join", ledger, "ana", "ben")
+    later = [f"{datetime.now(UTC) + timedelta(days=days):%Y-%m-%d}" for days in (10, 20)]
+    held = json.loads(run("hold", ledger, "ana", "--at", later[0], "--json"))[0]["seq"]
+    resumed = json.loads(run("resume", ledger, "ana", "--at", later[1], "--json"))[0]["seq"]
+    printed = run("leave", ledger, "ana")
+    assert printed.splitlines() == [
+        "ana left.", f"Event {resumed} is void, which was ahead.", f"Event {held} is void, which was ahead."
+    ]  # fmt: skip

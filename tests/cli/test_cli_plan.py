@@ -85,7 +85,7 @@ def test_decide_takes_a_table_with_dates(run, refused, ward, tmp_path):
 def test_exports(run, refused, ward, tmp_path):
     run("plan", ward, "people.csv", "--from", ahead(1), "--until", ahead(3), "--publish")
     assert run("planned", ward, "--out", "plan.csv") == "wrote plan.csv\n"
-    assert (tmp_path / "plan.csv").read_text().startswith("date,time,agent,what,amount,event\n")
+    assert (tmp_path / "plan.csv").read_text().startswith("date,time,until,hours,agent,what,amount,event\n")
     run("planned", ward, "--agent", "ana", "--out", "ana.ics")
     assert (tmp_path / "ana.ics").read_text().count("BEGIN:VEVENT") == 1
     assert "out must end in .csv or .ics" in refused("planned", ward, "--out", "plan.pdf")

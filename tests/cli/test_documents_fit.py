@@ -56,6 +56,8 @@ COMMANDS = [
     "ledger newcomers w.db --agent Dilek --at 2026-03-06",
     "ledger plan w.db dates.csv --publish",
     "ledger planned w.db",
+    "ledger record w.db Ana 8 --length 8h",
+    "ledger now w.db",
     f"ledger hold w.db Cem --at {SECOND}",
     "ledger replan w.db",
     "ledger record w.db Ana 90 --at 2026-02-28",

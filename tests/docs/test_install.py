@@ -14,7 +14,7 @@ from support.extras import EXTRAS, ROOT, TOOLS, libraries, megabytes
 PAGE = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
 SIZES = {
     extra: (brought, float(size))
-    for extra, brought, size in re.findall(r"^\| (\w+|`\w+`) \| .* \| (.*) \| (\d+) \|$", PAGE, re.MULTILINE)
+    for extra, brought, size in re.findall(r"^\| (\w+|`[\w-]+`) \| .* \| (.*) \| (\d+) \|$", PAGE, re.MULTILINE)
 }
 STARTS = re.findall(r"^\| `bygones (.*)` \| [\d.]+ \| (\d+) \| (.*) \|$", PAGE, re.MULTILINE)
 LARGE = {

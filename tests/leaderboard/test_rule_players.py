@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,7 @@ from bygones.envs.scenarios.vaccines import Vaccines
 from bygones.leaderboard import players
 from bygones.leaderboard.entries import MEMORIES, BoardEntry
 from bygones.leaderboard.matches import bound, play
-from bygones.learn import evaluate
+from bygones.learn import Settings, evaluate
 from bygones.memory import PerfectRecall, parse_memory
 from bygones.scenario_policies import lookahead
 from bygones.scenario_policies.rule_players import (
@@ -275,4 +277,26 @@ def test_learners_may_learn_from_welfare_alone() -> None:
 @pytest.mark.parametrize("player", ["ggf-ppo-welfare", "reinforce-symmetric-welfare"])
 def test_a_reward_that_is_not_learned_from_makes_no_other_player(player: str) -> None:
     with pytest.raises(ValueError, match=f"player {player} would be .* which does not learn from the reward"):
+        players.check_players((player,))
+
+
+def test_a_learner_may_have_settings_in_brackets() -> None:
+    players.check_players(("dqn(counterfactuals=4)", "ppo-welfare(learning_rate=0.001)"))
+    settings = players.settings_of("dqn(counterfactuals=4)", steps=5, seed=1)
+    assert settings == Settings(learner="dqn", counterfactuals=4, total_steps=5, seed=1)
+    assert players.rewarded("ppo-welfare(clip=0.1)", FairProblem(Donut(10))).weight == 1.0
+
+
+@pytest.mark.parametrize(
+    ("player", "message"),
+    [
+        ("dqn(counterfactual=4)", "'counterfactual' is not a setting of a learner"),
+        ("ppo(gamma=0.5)", "'gamma' is not a setting of a learner"),
+        ("ppo(total_steps=5)", "'total_steps' is not a setting of a learner"),
+        ("ppo(0.5)", "needs a name for each setting"),
+        ("ppo(clip=-1)", "clip must be a finite number above 0"),
+    ],
+)
+def test_a_setting_that_no_learner_has_is_refused(player: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
         players.check_players((player,))

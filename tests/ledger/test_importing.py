@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
+from bygones._times import instant
 from bygones.ledger import Entry, Ledger
-from bygones.ledger.exchange import ignored_columns
+from bygones.ledger.exchange import ignored_columns, read_entries
 from support.command_line import refused, run
 
 HISTORY = "agent,time,amount\nana,2026-01-02,8\nben,2026-01-03,4\nana,2026-01-04,2\n"
@@ -249,3 +250,52 @@ def test_columns_that_are_read_are_not_called_ignored(tmp_path):
     path.write_text("name,time,hours,amount,note\nana,2026-01-02,8,8,x\n", encoding="utf-8")
     assert ignored_columns(path, "name", "time", "hours") == ["amount"]
     assert ignored_columns(path, "name", "time") == ["hours"]
+
+
+@pytest.mark.parametrize(
+    ("order", "written", "day"),
+    [
+        ("month-first", "12/25/2025", "2025-12-25T00:00"),
+        ("month-first", "12/25/2025 10:30 PM", "2025-12-25T22:30"),
+        ("month-first", "1/2/2026 12:05 am", "2026-01-02T00:05"),
+        ("day-first", "25/12/2025 22:30", "2025-12-25T22:30"),
+        ("day-first", "2025-12-25", "2025-12-25T00:00"),
+    ],
+)
+def test_dates_with_slashes_are_read_in_the_order_that_is_given(tmp_path, order, written, day):
+    path = tmp_path / "history.csv"
+    path.write_text(f"agent,time,amount\nana,{written},8\n", encoding="utf-8")
+    (entry,) = read_entries(path, order=order)
+    assert instant(entry.at) == instant(day)
+
+
+def test_the_command_takes_the_order_and_refuses_a_date_that_is_not_in_it(new_path, tmp_path, capsys):
+    path, ledger = tmp_path / "history.csv", new_path()
+    run(capsys, "ledger", "new", ledger, "--began", "2025-01-01")
+    path.write_text("agent,time,amount\nana,12/25/2025,8\n", encoding="utf-8")
+    assert "Recorded event" in run(capsys, "ledger", "import", ledger, path, "--join", "--time-format", "month-first")
+    refusal = refused(capsys, "ledger", "import", ledger, path, "--time-format", "day-first")
+    assert "row 2: time must be a date" in refusal
+
+
+def test_empty_rows_are_left_out(tmp_path):
+    path = tmp_path / "history.csv"
+    path.write_text("agent,time,amount\nana,2026-01-02,8\n,,\n , ,\nben,2026-01-03,4\n", encoding="utf-8")
+    assert [entry.agent for entry in read_entries(path)] == ["ana", "ben"]
+    path.write_text("agent,time,amount\n,,\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="has only empty rows"):
+        read_entries(path)
+
+
+def test_of_many_names_alike_it_says_how_many_more_there_are(team):
+    names = ["Krueger", "Mueller", "Schmidt", "Hoffmann", "Wagner", "Fischer", "Bergmann"]
+    entries = [Entry(spelled, 1, "2026-01-02") for name in names for spelled in (name, name.lower())]
+    (warning,) = team.preview(entries, join=True).warnings()
+    assert warning.endswith("'Wagner' and 'wagner'; and 2 more")
+
+
+def test_a_name_with_the_last_name_first_is_the_same_name(team):
+    entries = [Entry("Krüger, Ben", 1, "2026-01-02"), Entry("Ben Krüger", 1, "2026-01-02")]
+    assert team.preview(entries, join=True).near == (("Krüger, Ben", "Ben Krüger"),)
+    with pytest.raises(ValueError, match="nearly the same"):
+        team.record_all(entries, join=True, again=False)

@@ -216,14 +216,15 @@ class TestChanging:
         team.plans.publish(dates)
         one, other = team.plans.turns()
         assert (one.agent, other.agent) == ("ana", "ben")
+        entries = team.plans.calendar()
         events = team.plans.swap(one.seq, other.seq, note="party")
         assert [(event.agent, event.amount) for event in events] == [("ben", 5), ("ana", 7)]
         assert whose(team.plans.turns()) == ["ben", "ana"]
         swapped = team.plans.turns()
         assert [turn.what for turn in swapped] == ["the place (need 5)", "the place (need 7)"]
         uids = [
-            [each["uid"] for each in Calendar.from_ical(plan_ics(turns, "UTC", "ward")).walk("VEVENT")]
-            for turns in ([one, other], swapped)
+            [each["uid"] for each in Calendar.from_ical(plan_ics(each_time, "UTC", "ward")).walk("VEVENT")]
+            for each_time in (entries, team.plans.calendar())
         ]
         assert uids[0] == uids[1]
         assert team.standing(ahead(3)).received.tolist() == pytest.approx([7, 5.1, 0.2])
@@ -378,14 +379,14 @@ def test_a_plan_for_spreadsheets_and_calendars(team, tmp_path):
     assert [row["agent"] for row in rows] == ["ana", "ben"]
     assert rows[0]["time"] == f"{ahead(1).date()}T09:00:00+09:00"
     assert float(rows[0]["amount"]) == 1
-    calendar = Calendar.from_ical(plan_ics([one, other], "UTC", "ward"))
+    calendar = Calendar.from_ical(plan_ics(team.plans.calendar(), "UTC", "ward"))
     whole, timed = calendar.walk("VEVENT")
     assert whole.decoded("dtstart") == ahead(1).date()
     assert timed.decoded("dtstart") == ahead(2.5)
     assert str(timed["summary"]) == "ben: the place"
-    assert plan_ics([one], "UTC", "ward") == plan_ics([one], "UTC", "ward")
+    assert plan_ics(team.plans.calendar(), "UTC", "ward") == plan_ics(team.plans.calendar(), "UTC", "ward")
     swapped = team.plans.swap(one.seq, other.seq)
-    again = Calendar.from_ical(plan_ics(team.plans.turns(), "UTC", "ward")).walk("VEVENT")
+    again = Calendar.from_ical(plan_ics(team.plans.calendar(), "UTC", "ward")).walk("VEVENT")
     assert [each["uid"] for each in again] == [whole["uid"], timed["uid"]]
     assert [event.agent for event in swapped] == ["ben", "ana"]
 

@@ -12,6 +12,7 @@ import bygones
 
 NON_NEGATIVE = ("fishwood-v0", "four-room-v0", "fruit-tree-v0")
 SIGNED = ("resource-gathering-v0", "minecart-v0", "deep-sea-treasure-v0", "mo-mountaincar-v0")
+BURDENS = ("mo-mountaincar-v0",)
 IDS = (*NON_NEGATIVE, *SIGNED)
 # The ore in minecart-v0 is drawn from NumPy's global generator, whatever the seed.
 REPLAYABLE = tuple(name.replace("minecart-v0", "minecart-deterministic-v0") for name in IDS)
@@ -78,3 +79,22 @@ class VectorRewards(SyncVectorEnv):
         super().__init__(env_fns, autoreset_mode=autoreset_mode)
         self.reward_space = self.envs[0].get_wrapper_attr("reward_space")
         self._rewards = np.zeros((self.num_envs, *self.reward_space.shape))
+
+
+class ComeAndGo(Scripted):
+    """The same with agents who come and go: `info["present"]` marks who takes part in the next step."""
+
+    def __init__(self, rewards, present, **options):
+        super().__init__(rewards, **options)
+        self.present = np.asarray(present, dtype=bool)
+
+    def _info(self):
+        return {"present": self.present[min(self.taken, len(self.present) - 1)].copy()}
+
+    def reset(self, *, seed=None, options=None):
+        observation, _ = super().reset(seed=seed, options=options)
+        return observation, self._info()
+
+    def step(self, action):
+        observation, reward, terminated, truncated, _ = super().step(action)
+        return observation, reward, terminated, truncated, self._info()

@@ -18,8 +18,8 @@ def audit(
     utility: Annotated[
         str | None,
         optional(
-            "Column with the amount received, or several to add up with their weights, such as first=1,booster=0.5; "
-            "utility if left out.",
+            "Column with the amount received, several to add up with their weights, such as first=1,booster=0.5, or a "
+            "product such as 'cpus*run_time'; utility if left out.",
             "COLUMN",
         ),
     ] = None,

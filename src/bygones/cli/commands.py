@@ -90,6 +90,7 @@ _LEDGER = Group(
         },
         "Plan ahead": {
             "plan": Command("Decide for several dates ahead.", "plan_commands.plan"),
+            "now": Command("Show who is on and until when, and who is next.", "plan_commands.now"),
             "planned": Command("Show the plan, or write it as CSV or as a calendar.", "plan_commands.planned"),
             "replan": Command("Find someone else where an agent cannot come.", "plan_commands.replan"),
             "unplan": Command("Take back planned dates.", "plan_commands.unplan"),

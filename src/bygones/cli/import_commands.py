@@ -9,6 +9,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from bygones._text import counted
+from bygones._times import Order
 from bygones.cli.arguments import optional
 from bygones.cli.ledger_arguments import (
     Keyed,
@@ -30,6 +31,10 @@ def import_(
     amount: Annotated[
         str | None, optional("Column with the amount received (default: amount, or utility).", "STR")
     ] = None,
+    time_format: Annotated[
+        Order | None,
+        optional("How dates with slashes are written, such as 12/25/2026.", "{month-first,day-first}"),
+    ] = None,
     join: Annotated[bool, arg(help="Let unknown agents join with their first row, starting with zero.")] = False,
     dry_run: Annotated[bool, arg(help="Only show what would be recorded, and what looks like a mistake.")] = False,
     again: Annotated[
@@ -48,7 +53,7 @@ def import_(
     """
     from bygones.ledger.exchange import ignored_columns, read_entries
 
-    entries = read_entries(history, agent, time, amount)
+    entries = read_entries(history, agent, time, amount, time_format)
     with open_ledger(target, recording.author) as ledger:
         is_repeated = recording.key is not None and bool(ledger.with_key(recording.key))
         ignored = ignored_columns(history, *filter(None, (agent, time, amount)))

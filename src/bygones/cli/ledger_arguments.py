@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tyro.conf import OmitArgPrefixes, Positional, arg
+from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction, arg
 
 from bygones.cli.arguments import DEFAULT_LEDGER, Output, optional
 from bygones.cli.console import answering, print_document, print_json, say
@@ -29,6 +29,17 @@ At = Annotated[
 ]
 Author = Annotated[
     str | None, optional("Who records this (default: BYGONES_AUTHOR, else the user of this computer).", "NAME")
+]
+
+
+Length = Annotated[
+    tuple[str, ...],
+    UseAppendAction,
+    optional(
+        "How long a turn lasts: 10h, 1w, or times such as 20:00-06:00; of one of several items night=20:00-06:00, once "
+        "for each (default: not known).",
+        "LENGTH",
+    ),
 ]
 
 

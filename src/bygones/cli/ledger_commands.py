@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
@@ -28,6 +28,7 @@ from bygones.cli.console import answering, json_text, print_paths, say
 from bygones.cli.ledger_arguments import (
     At,
     Author,
+    Length,
     RecordedAt,
     Recording,
     RecordingAt,
@@ -41,6 +42,16 @@ from bygones.cli.pictures import save_beside
 
 if TYPE_CHECKING:
     from bygones.ledger import Ledger, Proposal
+
+
+TurnWeights = Annotated[
+    str | None,
+    optional(
+        "What a turn counts for by when it is, such as '22:00-06:00=1.25, sat-sun=1.5, holiday(DE-BE)=2'. A CSV file "
+        "with a column date stands for its dates, and the word hours counts the length (default: all alike).",
+        "WEIGHTS",
+    ),
+]
 
 
 def new(
@@ -92,6 +103,7 @@ def new(
     ] = None,
     thing: ThingName = None,
     unit: Unit = None,
+    turn_weights: TurnWeights = None,
     began: Annotated[str | None, optional("The earliest time that can be recorded (default: now).", "TIME")] = None,
     author: Author = None,
     output: Printed = Output(),
@@ -101,6 +113,7 @@ def new(
     For example:
         bygones ledger new team.db --half-life 30d --began 2026-01-01
         bygones ledger new nights.db --kind burden --thing shift --unit h --time-zone Europe/Berlin
+        bygones ledger new ward.db --kind burden --turn-weights 'sat-sun=1.5, holiday(DE)=2'
         bygones ledger new gpus.db --rule prices
         bygones ledger new quota.db --memory 'reset(every=month)'
     """
@@ -111,6 +124,7 @@ def new(
     rules = Rules(
         half_life or "30d", welfare, newcomers, hold_stops_clock, kind=kind, rule=rule, reports=reports,
         time_zone=time_zone, memory=memory, cap=_parse_cap(cap), thing=thing or "", unit=unit or "",
+        turn_weights=_with_dates(turn_weights or ""),
     )  # fmt: skip
     with Ledger.new(target, rules, began=began, author=author) as ledger:
         Recording(json=output.json).print_events([ledger.event(1)], f"Created {ledger.name}.")
@@ -163,6 +177,11 @@ def rules(
             "The entitlement of agents who are not in that file, such as 1 (default: they are refused).", "NUMBER"
         ),
     ] = None,
+    turn_weights: TurnWeights = None,
+    overlaps: Annotated[
+        Literal["refused", "allowed"] | None,
+        optional("Whether an agent may have two turns at the same time (default: refused).", "{refused,allowed}"),
+    ] = None,
     recording: RecordedAt = RecordingAt(),
 ) -> None:
     """Show the rules, or change some of them from a given time on.
@@ -176,6 +195,8 @@ def rules(
 
     changes: dict[str, Any] = {"half_life": half_life, "welfare": welfare, "rule": rule, "newcomers": newcomers}
     changes |= {"reports": reports, "time_zone": time_zone, "memory": memory, "thing": thing, "unit": unit}
+    changes["overlaps"] = overlaps
+    changes["turn_weights"] = None if turn_weights is None else _with_dates(turn_weights)
     changes["half_lives"] = dict(_parse_half_life(text) for texts in half_life_of for text in texts) or None
     changes["hold_stops_clock"] = None if hold_stops_clock is None else hold_stops_clock == "yes"
     weights = dict(_parse_entitlement(text) for texts in entitlement_of for text in texts)
@@ -189,10 +210,10 @@ def rules(
         if cap is not None:
             changes["cap"] = _parse_cap(cap)
         if changes:
+            before = ledger.rules(recording.at).entitlements
             event = ledger.change_rules(**recording.details, **changes)
-            recording.print_events(
-                [event], f"Rules {'changed' if has_come(event) else 'change'}{when_ahead(event, ledger.zone())}."
-            )
+            changed = f"Rules {'changed' if has_come(event) else 'change'}{when_ahead(event, ledger.zone())}."
+            recording.print_events([event], changed, *_no_longer_exempt(before, changes.get("entitlements", {})))
             return
         in_force, ahead, zone = ledger.rules(recording.at), ledger.rule_changes_after(recording.at), ledger.zone()
     data = {**in_force.to_dict(), "ahead": [{"at": iso(change.time), **change.settings} for change in ahead]}
@@ -240,6 +261,7 @@ def decide(
     target: Target,
     needs: Needs,
     k: NumberOfPlaces = None,
+    length: Length = (),
     amount: AmountToDivide = None,
     whole: Whole = False,
     capacity: Capacity = None,
@@ -257,6 +279,7 @@ def decide(
     """
     from bygones.allocation.tables import problem_of_rows, read_rows
     from bygones.ledger import StaleProposalError
+    from bygones.ledger.model.span import read_lengths
     from bygones.ledger.plans.date_needs import has_dates
 
     rows, json = read_rows(needs), recording.json
@@ -274,18 +297,20 @@ def decide(
             capacity=capacity,
             why_not=why_not,
             publish=yes,
+            length=length,
             recording=recording,
         )
         return
     request = problem_of_rows(needs, rows, k=k, amount=amount, capacity=capacity, whole=whole)
+    lengths = read_lengths(length)
     with recording.open(target) as ledger:
         if recording.at is not None and not (recording.key is not None and ledger.with_key(recording.key)):
             _note_same_moment(ledger, recording.at)
         if yes:
-            _print_decision(ledger.decide(request, **recording.details), why_not, json, recorded=True)
+            _print_decision(ledger.decide(request, lengths=lengths, **recording.details), why_not, json, recorded=True)
             return
         while True:
-            proposal = ledger.propose(request, at=recording.at)
+            proposal = ledger.propose(request, at=recording.at, lengths=lengths)
             _print_decision(proposal, why_not, json, recorded=False)
             if json:
                 return
@@ -435,6 +460,28 @@ def _read_entitlements(ledger: Ledger, path: Path, others: str | None) -> dict[s
     exempt = stood.rules.kind == "burden"
     weights = read_entitlements(path, stood.names, exempt=exempt, others=others, where="the ledger")
     return dict(zip(stood.names, weights.tolist(), strict=True))
+
+
+def _with_dates(weights: str) -> str:
+    """A line of weights with the dates of a table in the place of its name."""
+    from bygones._csv import read
+
+    terms = []
+    for term in weights.split(","):
+        path, given, weight = term.strip().rpartition("=")
+        is_table = given and path.lower().endswith(".csv")
+        dates = [row["date"] for _, row in read(Path(path), ("date",))] if is_table else []
+        terms += [f"{date}={weight}" for date in dates if date] if is_table else [term.strip()]
+    return ", ".join(terms)
+
+
+def _no_longer_exempt(before: Mapping[str, float], changed: Mapping[str, float]) -> list[str]:
+    """A sentence about each agent who was exempt before these entitlements changed."""
+    return [
+        f"{agent} was exempt, and now has an entitlement of {weight:g}."
+        for agent, weight in changed.items()
+        if weight and before.get(agent, 1.0) == 0
+    ]
 
 
 def _note_same_moment(ledger: Ledger, at: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
@@ -11,8 +11,20 @@ from bygones._files import check_output, replacing
 from bygones.cli.allocation_commands import AmountToDivide, Capacity, NumberOfPlaces, Whole, WhyNot
 from bygones.cli.arguments import Output, Printed, optional
 from bygones.cli.console import answering, print_paths, say
-from bygones.cli.ledger_arguments import Recorded, Recording, Target, open_ledger, print_answer, print_recorded
+from bygones.cli.ledger_arguments import (
+    At,
+    Length,
+    Recorded,
+    Recording,
+    Target,
+    open_ledger,
+    print_answer,
+    print_recorded,
+)
 from bygones.cli.pictures import save_beside
+
+if TYPE_CHECKING:
+    from bygones.ledger.model.span import Span
 
 From = Annotated[
     str | None, arg(name="from", help="The first date (default: now).", help_behavior_hint="", metavar="DATE")
@@ -37,6 +49,7 @@ def plan(
     until: Annotated[str | None, optional("The first date that is not included.", "DATE")] = None,
     every: Annotated[str, arg(help="The time from one date to the next, in whole days.")] = "1d",
     k: NumberOfPlaces = None,
+    length: Length = (),
     amount: AmountToDivide = None,
     whole: Whole = False,
     capacity: Capacity = None,
@@ -53,9 +66,10 @@ def plan(
 
     For example:
         bygones ledger plan ward.db december.csv
-        bygones ledger plan ward.db people.csv --from 2026-12-01 --until 2027-01-01 --publish
+        bygones ledger plan ward.db people.csv --from 2026-12-01 --until 2027-01-01 --length 20:00-06:00 --publish
         bygones ledger plan ward.db december.csv --why-not Ana --date 2026-12-24
     """
+    from bygones.ledger.model.span import read_lengths
     from bygones.ledger.plans.date_needs import dates_from, read_dates
     from bygones.ledger.storage.keys import check_unused
     from bygones.report.figures.plan_figures import plan_figure
@@ -67,7 +81,8 @@ def plan(
     with recording.open(target) if publish else open_ledger(target, recording.author) as ledger:
         zone = ledger.zone()
         dates = [] if from_ is None or until is None else dates_from(from_, until, every, zone)
-        needs = read_dates(table, zone, dates, k=k, capacity=capacity, amount=amount, whole=whole)
+        lengths = read_lengths(length)
+        needs = read_dates(table, zone, dates, k=k, capacity=capacity, amount=amount, whole=whole, lengths=lengths)
         if publish:
             answer = ledger.plans.publish(needs, **recording.details)
         else:
@@ -94,6 +109,8 @@ def planned(
 ) -> None:
     """Show the plan, or write it as CSV or as a calendar.
 
+    Calendars replace a turn that has changed, and delete one that was taken back or went to another agent.
+
     For example:
         bygones ledger planned ward.db
         bygones ledger planned ward.db --agent Ana --out ana.ics
@@ -104,12 +121,15 @@ def planned(
 
     with open_ledger(target) as ledger:
         turns, zone, name = ledger.plans.turns(from_, until), ledger.zone(), Path(ledger.name).stem
+        is_calendar = out is not None and out.suffix == ".ics"
+        entries = ledger.plans.calendar(from_, until, agent=agent) if is_calendar else []
         known = ledger.standing().names if agent is not None else ()
     if agent is not None and agent not in {*known, *(turn.agent for turn in turns)}:
         raise unknown_agent(agent, known)
     turns = [turn for turn in turns if agent in (None, turn.agent)]
     if out is not None:
-        kinds = {".csv": lambda: plan_csv(turns, zone).encode(), ".ics": lambda: plan_ics(turns, zone, name)}
+        title = name if agent is None else f"{name}: {agent}"
+        kinds = {".csv": lambda: plan_csv(turns, zone).encode(), ".ics": lambda: plan_ics(entries, zone, title)}
         if out.suffix not in kinds:
             raise ValueError(f"out must end in .csv or .ics, got {out.name!r}")
         check_output(out, [target])
@@ -118,6 +138,20 @@ def planned(
         print_paths([out])
         return
     print_answer(turns_document(turns, zone), [turn.to_dict() for turn in turns], output.json)
+
+
+def now(target: Target, at: At = None, output: Printed = Output()) -> None:
+    """Show who is on and until when, and who is next.
+
+    It knows turns that have a length, see --length of plan, decide and record.
+
+    For example:
+        bygones ledger now ward.db
+        bygones ledger now ward.db --at 2026-12-24T21:00
+    """
+    with open_ledger(target) as ledger:
+        answer = ledger.plans.on_duty(at)
+    print_answer(answer.document(), answer.to_dict(), output.json)
 
 
 def replan(
@@ -144,12 +178,18 @@ def replan(
 
     with recording.open(target) as ledger:
         zone = ledger.zone()
-        dates = list(dict.fromkeys(iso(turn.at) for turn in ledger.plans.turns(from_)))
+        turns = ledger.plans.turns(from_)
+        dates = list(dict.fromkeys(iso(turn.at) for turn in turns))
+        lengths: dict[int, dict[str, Span]] = {}
+        for turn in turns:
+            if turn.span.hours:
+                lengths.setdefault(turn.at, {})[turn.item or ""] = turn.span
         decided, in_force = ledger.plans.uncovered(), ledger.rules()
         needs, source = [], ""
         if table is not None:
             own_dates = has_dates(read_rows(table))
-            needs = read_dates(table, zone, [] if own_dates else dates, nobody=True) if dates else []
+            dates_asked = [] if own_dates else dates
+            needs = read_dates(table, zone, dates_asked, nobody=True, planned=lengths) if dates else []
             source = table.read_bytes().hex()
         changes = ledger.plans.redecide(from_, needs=needs, source=source, accept=accept, **recording.details)
     data = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
@@ -52,6 +53,12 @@ def join(
         bygones ledger join team.db dana --entitlement 0.5 --start mean
     """
     target, agents = ledger_and_names(target, agents)
+    files = [agent for agent in agents if Path(agent).suffix and Path(agent).is_file()]
+    if files:
+        raise ValueError(
+            f"{files[0]} is a file: give the names of the agents, or record a history in which they join with `bygones "
+            "ledger import --join`"
+        )
     if not agents:
         raise ValueError("give the name of at least one agent who joins")
     with recording.open(target) as ledger:
@@ -95,17 +102,20 @@ def record(
     amount: Annotated[
         Positional[Amount], arg(metavar="AMOUNT", help="The amount received or, in a ledger of burdens, worked.")
     ],
+    length: Annotated[
+        str, optional("How long the turn lasted: 10h, 20:00-06:00 or 'until 06:00' (default: not known).", "LENGTH")
+    ] = "",
     recording: RecordedAt = RecordingAt(),
 ) -> None:
     """Record an amount that an agent received or, in a ledger of burdens, worked.
 
     For example:
-        bygones ledger record team.db ana 8 --at 2026-03-02T22:00+01:00
+        bygones ledger record team.db ana 8 --at 2026-03-02T22:00 --length 8h
     """
     from bygones.kinds import words
 
     with recording.open(target) as ledger:
-        event, rules = ledger.record(agent, amount, **recording.details), ledger.rules(recording.at)
+        event, rules = ledger.record(agent, amount, length=length, **recording.details), ledger.rules(recording.at)
     size = rules.handed_out.with_unit(f"{amount:.6g}")
     recording.print_events([event], f"Event {event.seq}: {agent} {words(rules.kind).received} {size}.")
 
@@ -154,10 +164,14 @@ def correct(
 def _take_part(kind: Literal["leave", "hold", "resume"], target: str, agent: str, recording: RecordingAt) -> None:
     """Records that an agent leaves, goes on hold or resumes, and prints it."""
     with recording.open(target) as ledger:
+        before = ledger.n_events()
         event, zone = getattr(ledger, kind)(agent, **recording.details), ledger.zone()
+        new = [ledger.event(seq) for seq in range(before + 1, event.seq)]
     now = {"leave": "left", "hold": "is on hold", "resume": "takes part again"}
     ahead = {"leave": "leaves", "hold": "goes on hold", "resume": "takes part again"}
-    recording.print_events([event], f"{agent} {(now if has_come(event) else ahead)[kind]}{when_ahead(event, zone)}.")
+    sentence = f"{agent} {(now if has_come(event) else ahead)[kind]}{when_ahead(event, zone)}."
+    void = [f"Event {each.refers} is void, which was ahead." for each in new if each.kind == "void"]
+    recording.print_events([event], sentence, *void)
 
 
 def _joined(ledger: Ledger, event: Event) -> str:

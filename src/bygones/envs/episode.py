@@ -152,7 +152,7 @@ def ends(state: EpisodeState, params: Params) -> tuple[Array, Array]:
 def reward(before: EpisodeState, after: EpisodeState, params: Params) -> Array:
     """The reward of the step between two states."""
     present = params.scenario.present(before.world)
-    judged = [_among(present, params.memory.read(each.memory)) for each in (before, after)]
+    judged = [among(present, params.memory.read(each.memory)) for each in (before, after)]
     W_before, W = params.welfare.judge(namespace(*judged).array(judged))
     return _reward(after.utilities, W_before, W, params)
 
@@ -183,7 +183,7 @@ def outcome(
         both = params.welfare.judge(xp.array([Z, true]))  # not unpacked, which takes NumPy twice as long
         return Outcome(Z, both[0], both[1], _reward(after.utilities, welfare_before, both[0], params))
     welfare, welfare_true, W_before, W = params.welfare.judge(
-        xp.array([Z, true, _among(present, Z_before), _among(present, Z)])
+        xp.array([Z, true, among(present, Z_before), among(present, Z)])
     )
     return Outcome(Z, welfare, welfare_true, _reward(after.utilities, W_before, W, params))
 
@@ -193,7 +193,7 @@ def _reward(utilities: Array, welfare_before: Array, welfare: Array, params: Par
     return (1 - params.weight) * utilities.sum(axis=-1) + params.weight * (params.shaping * welfare - welfare_before)
 
 
-def _among(present: Array | None, Z: Array) -> Array:
+def among(present: Array | None, Z: Array) -> Array:
     """The memory, with the mean of the agents present in place of the absent."""
     if present is None:
         return Z

@@ -90,6 +90,11 @@ class Scenario(ABC):
         return None
 
     @property
+    def n_choices(self) -> int | None:
+        """How many choices each agent has, if a row of `actions` has the choice of every agent; None if it has not."""
+        return None
+
+    @property
     def n_noise(self) -> int:
         """How many uniform numbers a step takes."""
         return self.n_agents

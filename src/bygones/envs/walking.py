@@ -18,13 +18,14 @@ Control = Literal["go", "moves"]
 
 DIRECTIONS = np.array([[0, 0], [-1, 0], [1, 0], [0, -1], [0, 1]])
 
-_CHOICES: dict[Control, int] = {"go": 2, "moves": len(DIRECTIONS)}
+CHOICES: dict[Control, int] = {"go": 2, "moves": len(DIRECTIONS)}
+"""How many choices there are for each agent."""
 
 
 def check_joint(n_agents: int, control: Control) -> None:
     """Refuses more agents than all of whose choices together can be listed."""
-    if _CHOICES[control] ** n_agents > MOST_ACTIONS:
-        most = max(n for n in range(1, 20) if _CHOICES[control] ** n <= MOST_ACTIONS)
+    if CHOICES[control] ** n_agents > MOST_ACTIONS:
+        most = max(n for n in range(1, 20) if CHOICES[control] ** n <= MOST_ACTIONS)
         raise ValueError(
             f"control {control!r} lists the moves of all agents together: n must be at most {most}, got {n_agents}"
         )
@@ -32,7 +33,7 @@ def check_joint(n_agents: int, control: Control) -> None:
 
 def joint(n_agents: int, control: Control) -> Floats:
     """One row for each combination of the agents' moves, in lexicographic order."""
-    return np.array(list(itertools.product(range(_CHOICES[control]), repeat=n_agents)), float)
+    return np.array(list(itertools.product(range(CHOICES[control]), repeat=n_agents)), float)
 
 
 def cells_of(noise: Array, count: int, side: int) -> Array:

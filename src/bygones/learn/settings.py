@@ -36,7 +36,7 @@ _COUNTS = {
 }  # fmt: skip
 """The largest value of the settings that are counts of at least 1."""
 
-_OF_PROBLEM = ("gamma", "aggregation", "welfare", "horizon", "n_agents", "n_resources", "n_advantaged", *PLAIN)
+OF_PROBLEM = ("gamma", "aggregation", "welfare", "horizon", "n_agents", "n_resources", "n_advantaged", *PLAIN)
 """The settings that describe the problem; all others are the learner's."""
 
 FORMAT_1_SETTINGS = (
@@ -210,7 +210,7 @@ class Settings:
     def of_learner(self, horizon: int) -> Settings:
         """The learner's part of these settings, for a problem of that horizon: the rest is default."""
         part = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return Settings(**{name: value for name, value in part.items() if name not in _OF_PROBLEM}, horizon=horizon)
+        return Settings(**{name: value for name, value in part.items() if name not in OF_PROBLEM}, horizon=horizon)
 
     def to_dict(self) -> Json:
         """Plain names and numbers, for JSON."""

@@ -19,8 +19,9 @@ decided so far, so it takes everything into account. `redecide` decides a past p
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from types import MappingProxyType
 from typing import Any
 
 import sqlalchemy as sa
@@ -147,7 +148,7 @@ class Ledger(Readable):
         )
 
     def leave(self, agent: str, *, at: When | None = None, note: str = "", key: str | None = None) -> Event:
-        """An agent leaves; their recent total continues to fade."""
+        """An agent leaves; their recent total continues to fade, and holds and resumes ahead become void."""
         return self._take_part("leave", agent, at, note, key)
 
     def hold(self, agent: str, *, at: When | None = None, note: str = "", key: str | None = None) -> Event:
@@ -163,13 +164,21 @@ class Ledger(Readable):
             key,
             lambda book: [kind, book.maybe(at), agent, note],
             lambda tx: records.take_part(tx, kind, agent, at, note),
+            lambda _, events: next(event for event in events if event.kind == kind),
         )
 
     def record(
-        self, agent: str, amount: float, *, at: When | None = None, note: str = "", key: str | None = None
+        self,
+        agent: str,
+        amount: float,
+        *,
+        at: When | None = None,
+        length: str = "",
+        note: str = "",
+        key: str | None = None,
     ) -> Event:
-        """Records a utility of at least 0 that an agent received."""
-        return self.record_all([Entry(agent, amount, at, note, key)])[0]
+        """Records a utility of at least 0 that an agent received, for a turn that lasted so long, such as `10h`."""
+        return self.record_all([Entry(agent, amount, at, note, key, length=length)])[0]
 
     def record_all(
         self,
@@ -260,12 +269,20 @@ class Ledger(Readable):
 
     # ------------------------------------------------------------------------------------------------ deciding
 
-    def propose(self, request: Problem, *, at: When | None = None) -> Proposal:
-        """The decision if it were made now; nothing is recorded. The same ledger and request give the same proposal."""
+    def propose(
+        self, request: Problem, *, at: When | None = None, lengths: Mapping[str, str] = MappingProxyType({})
+    ) -> Proposal:
+        """The decision if it were made now; nothing is recorded. The same ledger and request give the same proposal.
+
+        Args:
+            request: the things to allocate, and everyone's needs.
+            at: the time; by default now.
+            lengths: how long each item lasts, such as `10h` or `20:00-06:00`; under the empty name, everything else.
+        """
         with self._store.reading() as connection:
             head = connection.execute(sa.select(schema.ledger)).one()
             book, now = rows.load_book(head.rules), rows.clock(connection)
-            return decisions.propose(connection, book, int(head.head), request, at, now)
+            return decisions.propose(connection, book, int(head.head), request, at, now, lengths)
 
     def accept(self, proposal: Proposal, note: str = "", *, key: str | None = None) -> list[Event]:
         """Records a proposal; raises `StaleProposalError` if anything has been recorded since it was made."""
@@ -276,7 +293,15 @@ class Ledger(Readable):
             lambda _, events: events,
         )
 
-    def decide(self, request: Problem, *, at: When | None = None, note: str = "", key: str | None = None) -> Proposal:
+    def decide(
+        self,
+        request: Problem,
+        *,
+        at: When | None = None,
+        lengths: Mapping[str, str] = MappingProxyType({}),
+        note: str = "",
+        key: str | None = None,
+    ) -> Proposal:
         """Proposes and accepts in one transaction: two decisions never use the same standing.
 
         With a key that was used for the same request, nothing is decided: it returns that decision.
@@ -284,13 +309,13 @@ class Ledger(Readable):
 
         def act(tx: Transaction) -> Proposal:
             # At the instant at which it is recorded: nothing of it waits for the next transaction.
-            proposed = decisions.propose(tx.connection, tx.book, int(tx.head.head), request, at, tx.recorded)
+            proposed = decisions.propose(tx.connection, tx.book, int(tx.head.head), request, at, tx.recorded, lengths)
             decisions.enact(tx, proposed, note)
             return proposed
 
         return self._recorder.once(
             key,
-            lambda book: ["decide", book.maybe(at), request.to_dict(), note],
+            lambda book: ["decide", book.maybe(at), request.to_dict(), note, *([dict(lengths)] if lengths else [])],
             act,
             lambda tx, events: remade.answer(tx.connection, events[0]),
         )

@@ -73,9 +73,16 @@ class ShareTree:
         leaves = _leaves(self.root, by_user=by_user)
         used = {leaf: usage.get(leaf.name, 0.0) for leaf in leaves}
         factors: dict[Node, float] = {}
-        for tied in _ranked([self.root], used):
-            factors |= dict.fromkeys(tied, (len(leaves) - len(factors)) / len(leaves))
+        factor = 1.0
+        for leaf, is_tied in _ranked([self.root], used):
+            factor = factor if is_tied else (len(leaves) - len(factors)) / len(leaves)
+            factors[leaf] = factor
         return {leaf.name: factors[leaf] for leaf in _once(leaves)}
+
+    def paths(self, *, by_user: bool) -> list[tuple[Node, ...]]:
+        """For every user, or account, the nodes from below the root down to it."""
+        wanted = {id(leaf) for leaf in _leaves(self.root, by_user=by_user)}
+        return [path for path in _paths(self.root) if id(path[-1]) in wanted]
 
     def given(self, *, by_user: bool) -> dict[str, float]:
         """The factor that `sshare` gives of every user, or account, that is there once."""
@@ -233,16 +240,27 @@ def _leaves(node: Node, *, by_user: bool) -> list[Node]:
     return [leaf for child in below for leaf in _leaves(child, by_user=False)] if below else [node]
 
 
+def _paths(node: Node) -> Iterator[tuple[Node, ...]]:
+    """The ways from below a node to every node further down."""
+    for child in node.children:
+        yield (child,)
+        yield from ((child, *path) for path in _paths(child))
+
+
 def _once(nodes: Sequence[Node]) -> list[Node]:
     """The nodes whose name no other has."""
     times = Counter(node.name for node in nodes)
     return [node for node in nodes if times[node.name] == 1]
 
 
-def _ranked(nodes: Sequence[Node], used: Mapping[Node, float]) -> Iterator[list[Node]]:
-    """The leaves below these nodes, whose children compete, in the order of their rank; those who are tied together.
+def _ranked(nodes: Sequence[Node], used: Mapping[Node, float], *, is_tied: bool = False) -> Iterator[tuple[Node, bool]]:
+    """The leaves below these nodes, whose children compete, in the order of their rank, and whether each is tied with
+    the one before.
 
-    `used` has the usage of every leaf.
+    Args:
+        nodes: the nodes.
+        used: the usage of every leaf.
+        is_tied: whether the first is tied with the one before these.
     """
     ratios: list[tuple[float, Node]] = []
     for node in nodes:
@@ -254,12 +272,17 @@ def _ranked(nodes: Sequence[Node], used: Mapping[Node, float]) -> Iterator[list[
             ratios.append((child.shares / shares / part if part else math.inf, child))
     ratios.sort(key=lambda pair: -pair[0])
     for _, group in groupby(ratios, key=lambda pair: pair[0]):
-        tied = [child for _, child in group]
-        yield [child for child in tied if child in used]
-        # Accounts that are tied are ranked as if their children were of one account.
-        accounts = [child for child in tied if child not in used and child.children]
+        equal = [child for _, child in group]
+        for child in equal:
+            if child in used:
+                yield child, is_tied
+                is_tied = True
+        # Accounts that are tied are ranked as if their children were of one account. If they are tied with a user, so
+        # is the first of their children.
+        accounts = [child for child in equal if child not in used and child.children]
         if accounts:
-            yield from _ranked(accounts, used)
+            yield from _ranked(accounts, used, is_tied=is_tied)
+        is_tied = False
 
 
 def _usage(node: Node, used: Mapping[Node, float]) -> float:

@@ -86,7 +86,8 @@ class Reader(Protocol):
 
 
 FORMATS = {
-    "sacct": LogFormat("the output of Slurm's sacct -P", "bygones.audit.read.sacct"),
+    "sacct": LogFormat("the output of Slurm's sacct -P or sacct --json", "bygones.audit.read.sacct"),
+    "swf": LogFormat("a trace in the Standard Workload Format", "bygones.audit.read.swf"),
     "prometheus": LogFormat(
         "the answer to a Prometheus range query, as for KAI Scheduler", "bygones.audit.read.prometheus"
     ),

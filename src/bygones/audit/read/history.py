@@ -24,7 +24,15 @@ from bygones.audit.read import formats, ledger_events
 from bygones.audit.read.clock import Clock
 from bygones.audit.read.engines import in_memory, open_source, paths_of
 from bygones.audit.read.ledger_events import LedgerEvents
-from bygones.audit.read.sources import Source, check_columns, label_of, repeats_note, utility_columns, utility_of
+from bygones.audit.read.sources import (
+    Source,
+    check_columns,
+    factors,
+    label_of,
+    repeats_note,
+    utility_columns,
+    utility_of,
+)
 from bygones.audit.read.time_columns import Bounds, check_time_format, with_times
 from bygones.ledger.model.rules import RuleBook
 
@@ -147,8 +155,8 @@ def read_history(
             `User` for sacct.
         time: the column with the times; by default `time`.
         utility: the column with the amount received; by default `utility`, or `amount` for the events of a ledger. Or
-            several columns to add up, as a list, or as a mapping to their weights. If `needs` is given, the default is
-            the need of agents who were served and zero for the others.
+            several columns to add up, as a list, or as a mapping to their weights. `cpus*run_time` is a product. If
+            `needs` is given, the default is the need of agents who were served and zero for the others.
         start: the column with the times since which usage lasted, until `time`; it is spread evenly over that time.
         needs: the column with each agent's need, where the history records who asked.
         served: the column that tells who was served: 1 or 0, true or false, yes or no.
@@ -234,6 +242,7 @@ def _from_source(
 ) -> History:
     unnamed = given["agent"] is None and given["time"] is None and utility is None
     if format == "ledger" or (format == "auto" and unnamed and opened.is_ledger()):
+        _check_for_ledger(given, reading)
         return _of_ledger(opened, reading.zone)
     if reading.look_for_needs:
         given = _with_needs(opened, given, utility)
@@ -241,7 +250,7 @@ def _from_source(
     columns |= {what: name for what in ("start", "need", "served") if (name := given[what]) is not None}
     weights = {} if utility is None and "need" in columns else utility_columns(utility or "utility", opened.columns)
     flags = {name: "--needs" if what == "need" else f"--{what}" for what, name in columns.items()}
-    flags |= dict.fromkeys(weights, "--utility")
+    flags |= {name: "--utility" for term in weights for name in factors(term, opened.columns)}
     check_columns(opened.columns, list(flags), opened.label, flags)
     whole = opened.only(opened.table, reading.where)
     utilities = utility_of(opened, whole, weights)
@@ -251,10 +260,23 @@ def _from_source(
     opened = replace(opened, filtered=bool(reading.where or reading.skip_unnamed))
     if weights:
         columns["utility"] = " + ".join(
-            name if weight == 1 else f"{weight:g} × {name}" for name, weight in weights.items()
+            name if weight == 1 else f"{weight:g} × {name}"
+            for name, weight in ((" × ".join(factors(term, opened.columns)), each) for term, each in weights.items())
         )
     history = _history(opened, rows, columns, reading)
     return replace(history, notes=(*history.notes, *_repeats(opened, whole, history)))
+
+
+def _check_for_ledger(given: dict[str, str | None], reading: _Reading) -> None:
+    """Refuses options about the rows of a table, since the events of a ledger depend on one another."""
+    options = {"where": reading.where, "skip_unnamed": reading.skip_unnamed, "start": given["start"]}
+    for name, value in options.items():
+        if value:
+            raise ValueError(
+                f"{name} is for tables, and a ledger's events depend on one another: write its amounts to a table with "
+                "`bygones ledger export LEDGER --kind received --out received.csv`, and read this with "
+                "`received.csv --utility amount`"
+            )
 
 
 def _with_needs(source: Source, given: dict[str, str | None], utility: object) -> dict[str, str | None]:

@@ -5,6 +5,9 @@ the next is missing or there is none. The step is the most frequent time between
 usage this way, as `kai_queue_allocated_gpus`, `kai_queue_allocated_cpu_cores` and `kai_queue_allocated_memory_bytes` by
 `queue_name`. A series that goes on in another file is one series, and a sample that is in both counts once.
 
+A metric whose name ends in `_total` is a counter. What counts is its increase from a sample to the next, also over a
+gap. A counter that falls has begun again at zero.
+
 Samples are read one by one, and DuckDB sorts them: an answer may be larger than the memory.
 """
 
@@ -14,6 +17,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import ibis
 import pyarrow as pa
 
 from bygones._text import counted, listed
@@ -25,6 +29,10 @@ AGENTS = ("queue_name", "queue", "user", "account", "namespace", "team", "projec
 """Labels that name the agent, the first that is there and differs between series."""
 
 _UNITS = {"gpus": "GPU-hours", "gpu": "GPU-hours", "cpu_cores": "CPU-hours", "cores": "CPU-hours"}
+_COUNTER = "_total"
+_RESOURCES = ("resource", "unit")
+"""Labels whose values have no sum, as those of `kube_pod_container_resource_requests`."""
+
 _GIB = 2.0**30
 _START = 4096
 _MINUTE = 60_000_000
@@ -56,14 +64,16 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
     )  # fmt: skip
     with readable(label):
         step, gaps = _step(engine.con)
-        scale = _GIB if metric.endswith("bytes") else 1.0
-        engine.con.execute(_usage(step, scale))
+        is_counter = metric.endswith(_COUNTER)
+        engine.con.execute(_increases(_scale(metric)) if is_counter else _usage(step, 3600.0 * _scale(metric)))
     source = Source(engine.table("usage"), label)
     rows = source.only(source.table, asked.where)
+    _check_one_resource(source, rows, labels, label)
     rows, unnamed = source.only_named(rows, agent, "sample", skip=asked.skip_unnamed)
     unit = _unit(metric)
-    notes = [f"Usage is in {unit}: each sample of {metric or 'the query'} counts until the next.", *unnamed]
-    if gaps:
+    how = "the increase from a sample to the next counts" if is_counter else "each sample counts until the next"
+    notes = [f"Usage is in {unit}: of {metric or 'the query'}, {how}.", *unnamed]
+    if gaps and not is_counter:
         notes.append(f"{counted(gaps, 'gap')} between samples {'counts' if gaps == 1 else 'count'} as no usage.")
     table = rows.select(agent=rows[agent], start=rows["_start"], time=rows["_time"], utility=rows["_utility"])
     return Usage(table, unit, tuple(notes))
@@ -171,7 +181,8 @@ def _step(con: DuckDB) -> tuple[int, int]:
     """The usual time between two samples, in microseconds, and the number of gaps; makes the table `spans`."""
     con.execute(
         "CREATE TEMP TABLE spans AS SELECT series, moment, value, "
-        "lead(moment) OVER (PARTITION BY series ORDER BY moment) - moment AS lasts "
+        "lead(moment) OVER (PARTITION BY series ORDER BY moment) - moment AS lasts, "
+        "lead(value) OVER (PARTITION BY series ORDER BY moment) AS next "
         "FROM samples WHERE series IN (SELECT _number FROM series)"
     )
     usual = con.execute(
@@ -187,12 +198,47 @@ def _usage(step: int, scale: float) -> str:
     until = f"least(coalesce(lasts, {step}), {step})"
     return (
         "CREATE TEMP TABLE usage AS SELECT labels.* EXCLUDE (_number), make_timestamptz(moment) AS _start, "
-        f"make_timestamptz(moment + {until}) AS _time, value * {until} / {3600e6 * scale!r}::DOUBLE AS _utility "
+        f"make_timestamptz(moment + {until}) AS _time, value * {until} / {1e6 * scale!r}::DOUBLE AS _utility "
         "FROM spans JOIN series AS labels ON labels._number = spans.series"
     )
+
+
+def _increases(scale: float) -> str:
+    """The statement that makes the increase of each counter from a sample to the next."""
+    return (
+        "CREATE TEMP TABLE usage AS SELECT labels.* EXCLUDE (_number), make_timestamptz(moment) AS _start, "
+        "make_timestamptz(moment + lasts) AS _time, "
+        f"(next - CASE WHEN next < value THEN 0 ELSE value END) / {scale!r}::DOUBLE AS _utility "
+        "FROM spans JOIN series AS labels ON labels._number = spans.series WHERE lasts > 0"
+    )
+
+
+def _scale(metric: str) -> float:
+    """How many of the units of a metric are one of ours: bytes of a GiB, or the seconds in a counter of an hour."""
+    name = metric.removesuffix(_COUNTER)
+    return _GIB if name.endswith("bytes") else 3600.0 if name != metric and name.endswith("seconds") else 1.0
+
+
+def _check_one_resource(source: Source, rows: ibis.Table, labels: Sequence[str], label: str) -> None:
+    """Refuses series of several resources, such as CPUs and bytes of memory, which have no sum."""
+    for name in _RESOURCES:
+        if name in labels:
+            known = sorted(str(each) for each in source.fetch(rows[[name]].distinct())[name].to_pylist())
+            if len(known) > 1:
+                raise ValueError(
+                    f"{label} has series of several resources, which cannot be added up: {name} is {listed(known)}; "
+                    f"choose one with --where {name}={known[0]}"
+                )
 
 
 def _unit(metric: str) -> str:
     if metric.endswith("bytes"):
         return "GiB-hours of memory"
+    name = metric.removesuffix(_COUNTER)
+    if name != metric:
+        if name.endswith("bytes"):
+            return "GiB"
+        if name.endswith("seconds"):
+            return "CPU-hours" if "cpu" in name else "GPU-hours" if "gpu" in name else f"hours of {name}"
+        return name
     return next((unit for end, unit in _UNITS.items() if metric.endswith(end)), f"hours × {metric or 'value'}")

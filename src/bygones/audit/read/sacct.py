@@ -1,4 +1,4 @@
-"""Reads the usage of a Slurm cluster from `sacct -P`: who used how many CPUs, GPUs or other resources, and when.
+"""Reads the usage of a Slurm cluster from `sacct -P` or `sacct --json`: who used how many CPUs or GPUs, and when.
 
 A job uses its allocated resources from its start to its end. Its usage, in resource-hours, is spread evenly over that
 time; the total is resources times `Elapsed`, or `ElapsedRaw`. Jobs that are still running count with their usage
@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from bygones._text import counted, listed
+from bygones.audit.read import sacct_json
 from bygones.audit.read.engines import first_line
 from bygones.audit.read.formats import Asked, Usage
 from bygones.audit.read.sources import (
@@ -24,6 +25,7 @@ from bygones.audit.read.sources import (
     Source,
     check_columns,
     duckdb,
+    fill,
     label_of,
     readable,
     repeated_files,
@@ -41,22 +43,16 @@ PART = 3_600_000_000
 _UNKNOWN = "('', 'unknown', 'none', 'n/a')"
 _NUMBER = r"^[0-9]+(\.[0-9]+)?[KMGTPkmgtp]?[cn]?$"
 _ELAPSED = r"^([0-9]+-)?([0-9]+:)?[0-9]+:[0-9]+(\.[0-9]+)?$"
-_SECONDS = f"""
-    CASE WHEN regexp_matches(trim(Elapsed), '{_ELAPSED}') THEN
-        86400 * coalesce(try_cast(regexp_extract(trim(Elapsed), '^([0-9]+)-', 1) AS DOUBLE), 0)
-        + list_reduce(
-            [try_cast(part AS DOUBLE) FOR part IN string_split(regexp_replace(trim(Elapsed), '^[0-9]+-', ''), ':')],
-            (total, part) -> 60 * total + part
-        )
-    END"""
 _RAW_SECONDS = "CASE WHEN regexp_matches(trim(ElapsedRaw), '^[0-9]+$') THEN try_cast(trim(ElapsedRaw) AS DOUBLE) END"
 _OVERLAP = 7_200_000_000
 """Clocks are set back by at most two hours, in microseconds: only then can a job end before it starts."""
 
 
 def recognises(path: str | Path) -> bool:
-    """Whether the first line of a file is a header written by `sacct -P`."""
-    return has_columns([name.strip() for name in first_line(Path(path)).split("|")])
+    """Whether the first line of a file is a header written by `sacct -P`, or it begins like `sacct --json`."""
+    return sacct_json.recognises(Path(path)) or has_columns(
+        [name.strip() for name in first_line(Path(path)).split("|")]
+    )
 
 
 def has_columns(names: Sequence[str]) -> bool:
@@ -94,7 +90,11 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
     """
     label = label_of(paths)
     agent, engine = asked.agent or "User", duckdb(asked.threads, asked.memory)
-    source = _lines(engine, paths, label, agent, asked)
+    in_json = [path for path in paths if sacct_json.recognises(path)]
+    if in_json and len(in_json) < len(paths):
+        raise ValueError(f"{in_json[0]} is the output of sacct --json, and {label} has others: read one kind at a time")
+    source = _jobs_in_json(engine, paths, label, asked) if in_json else _lines(engine, paths, label, agent, asked)
+    check_columns(source.columns, [agent], label)
     con = engine.con
     with readable(label):
         con.execute(f"CREATE TEMP TABLE jobs AS {_jobs(agent, source.columns)}")
@@ -111,8 +111,8 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
         weights, notes = resource_weights(asked.resource, _canonical, known, (gpus, n, "job"), label)
         amount = " + ".join(f"{weight!r} * {_amount(name)}" for name, weight in weights.items())
         con.execute(
-            "CREATE TEMP TABLE usage AS SELECT agent, job, coalesce(submit, start) AS submit, start, time, "
-            f"({amount}) * elapsed / 3600 AS utility FROM jobs WHERE ran AND named"
+            "CREATE TEMP TABLE usage AS SELECT agent, job, account, coalesce(submit, start) AS submit, start, time, "
+            f"requested, ({amount}) AS size, ({amount}) * elapsed / 3600 AS utility FROM jobs WHERE ran AND named"
         )
     unit = unit_of(weights, listed)
     notes = [f"Usage is in {unit}, spread evenly over each job's run time.", *notes]
@@ -124,6 +124,10 @@ def scan(paths: Sequence[Path], asked: Asked) -> Usage:
     if unnamed:
         notes.append(f"Skipped {counted(unnamed, 'job')} without {agent}.")
     table = engine.table("usage")
+    if in_json:
+        # Times in JSON are instants, and not times in the zone of the reader.
+        instants = ("submit", "start", "time")
+        table = table.mutate(**{name: table[name].cast("timestamp('UTC')") for name in instants})
     return Usage(table if "Submit" in source.columns else table.drop("submit"), unit, tuple(notes))
 
 
@@ -138,6 +142,22 @@ def _repeats(con: DuckDB, paths: Sequence[Path], label: str) -> tuple[str, ...]:
             {"repeated": list(repeated_files(paths))},
         ).fetchone()
     return repeats_note(int(number), "job", " (same JobID and Start)")
+
+
+def _jobs_in_json(engine: ibis.BaseBackend, paths: Sequence[Path], label: str, asked: Asked) -> Source:
+    """The jobs in JSON as a view `lines`, as far as they meet the conditions."""
+    if asked.fields:
+        raise ValueError("fields does not apply to the output of sacct --json, which names its columns")
+    names = (*sacct_json.COLUMNS, "filename", "row")
+    schema = pa.schema([(name, pa.int64() if name == "row" else pa.string()) for name in names])
+    rows = (
+        (*job, str(path), row)
+        for row, (path, job) in enumerate(((path, job) for path in paths for job in sacct_json.jobs(path)), 1)
+    )
+    lines = fill(engine, "all_lines", schema, rows)
+    source = Source(lines, label, hidden=("filename", "row"))
+    engine.create_view("lines", source.only(lines, asked.where))
+    return source
 
 
 def _lines(engine: ibis.BaseBackend, paths: Sequence[Path], label: str, agent: str, asked: Asked) -> Source:
@@ -192,17 +212,25 @@ def _jobs(agent: str, columns: Sequence[str]) -> str:
         return f'CASE WHEN lower(trim("{name}")) NOT IN {_UNKNOWN} THEN try_cast(trim("{name}") AS TIMESTAMP) END'
 
     submitted = moment("Submit") if "Submit" in columns else "NULL::TIMESTAMP"
+    if "Submit" in columns and "Eligible" in columns:
+        # A job that waits for another, or for a time, is not in the queue before.
+        submitted = f"greatest({submitted}, {moment('Eligible')})"
+    account = "trim(Account)" if "Account" in columns else "NULL::VARCHAR"
+    limit = _seconds("Timelimit") if "Timelimit" in columns else "NULL::DOUBLE"
+    if "TimelimitRaw" in columns:
+        limit = "60 * try_cast(trim(TimelimitRaw) AS DOUBLE)"
     elapsed = "Elapsed" if "Elapsed" in columns else "ElapsedRaw"
     return f"""
         WITH parsed AS (
             SELECT row, filename, trim({quoted}) AS agent, "Start" AS start_text,
                    "End" AS end_text, {elapsed} AS elapsed_text, {tres} AS tres, trim({cpus}) AS cpus,
                    JobID AS job, {moment("Start")} AS began, {moment("End")} AS ended,
-                   {submitted} AS submitted,
-                   {_SECONDS if elapsed == "Elapsed" else _RAW_SECONDS} AS seconds
+                   {submitted} AS submitted, {account} AS account, {limit} AS requested,
+                   {_seconds("Elapsed") if elapsed == "Elapsed" else _RAW_SECONDS} AS seconds
             FROM lines
         )
         SELECT row, filename, agent, start_text, end_text, elapsed_text, tres, cpus, job, submitted AS submit,
+               account, requested,
                began AS start, floor(seconds) AS elapsed, ended,
                CASE WHEN ended IS NULL OR (ended < began AND epoch_us(began) - epoch_us(ended) <= {_OVERLAP})
                     THEN began + to_microseconds((1e6 * floor(seconds))::BIGINT) ELSE ended END AS time,
@@ -210,6 +238,18 @@ def _jobs(agent: str, columns: Sequence[str]) -> str:
                ended IS NULL AS is_running
         FROM parsed WHERE contains(job, '.') IS NOT TRUE
     """
+
+
+def _seconds(column: str) -> str:
+    """The query for a length of time written as [DD-[HH:]]MM:SS, NULL if it is written otherwise."""
+    return f"""
+    CASE WHEN regexp_matches(trim({column}), '{_ELAPSED}') THEN
+        86400 * coalesce(try_cast(regexp_extract(trim({column}), '^([0-9]+)-', 1) AS DOUBLE), 0)
+        + list_reduce(
+            [try_cast(part AS DOUBLE) FOR part IN string_split(regexp_replace(trim({column}), '^[0-9]+-', ''), ':')],
+            (total, part) -> 60 * total + part
+        )
+    END"""
 
 
 _PAIRS = "regexp_extract_all(tres, '([^,=]+)=', 1)"

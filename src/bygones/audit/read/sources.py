@@ -368,7 +368,10 @@ def check_weight(name: object, weight: float) -> float:
 
 
 def utility_columns(utility: str | Sequence[str] | Mapping[str, float], known: Sequence[str]) -> dict[str, float]:
-    """The columns that make up the utility, with their weights: `pfizer=1,moderna=0.5` as text."""
+    """The terms that make up the utility, with their weights: `pfizer=1,moderna=0.5` as text.
+
+    A term is a column, or a product of columns such as `cpus*run_time`.
+    """
     if isinstance(utility, Mapping):
         return {str(name): check_weight(name, weight) for name, weight in utility.items()}
     if not isinstance(utility, str):
@@ -378,17 +381,25 @@ def utility_columns(utility: str | Sequence[str] | Mapping[str, float], known: S
     return weights_of(utility, "utility")
 
 
+def factors(term: str, known: Sequence[str]) -> list[str]:
+    """The columns in a term of the utility: one, or those of a product."""
+    return [term] if term in known else [name.strip() for name in term.split("*")]
+
+
 def utility_of(source: Source, rows: ibis.Table, weights: Mapping[str, float]) -> dict[str, ibis.Value]:
-    """The utility of each row: one column unchanged, or the weighted sum of several."""
-    parts = {name: source.number(rows[name], name) for name in weights}
+    """The utility of each row: one column unchanged, or the weighted sum of several columns or products of columns."""
     if not weights:
         return {}
-    if len(weights) == 1:
+    terms = {name: factors(name, source.columns) for name in weights}
+    numbers = {name: source.number(rows[name], name) for names in terms.values() for name in names}
+    if len(numbers) == 1:
         ((name, weight),) = weights.items()
-        return {"utility": rows[name] if weight == 1 else weight * parts[name]}
-    # Each term has to be a number: a negative one must not hide behind a positive one.
-    is_bad = reduce(operator.or_, [(~(part >= 0)).fill_null(True) for part in parts.values()])
-    total = reduce(operator.add, [weight * parts[name] for name, weight in weights.items()])
+        if terms[name] == [name]:
+            return {"utility": rows[name] if weight == 1 else weight * numbers[name]}
+    # Each number has to be one: a negative one must not hide behind a positive one.
+    is_bad = reduce(operator.or_, [(~(number >= 0)).fill_null(True) for number in numbers.values()])
+    products = {name: reduce(operator.mul, [numbers[each] for each in names]) for name, names in terms.items()}
+    total = reduce(operator.add, [weight * products[name] for name, weight in weights.items()])
     return {"utility": ibis.ifelse(is_bad, ibis.literal(math.nan, type="float64"), total)}
 
 

@@ -1,80 +1,107 @@
-r"""Which jobs of a cluster would have started earlier under another half-life.
+"""A cluster's queue under other half-lives: which users and jobs would have waited less, and which longer.
 
-Every start in the history is an opening. Under a half-life, each opening goes to the pending job of the user with the
-least recent usage per unit of entitlement, and of that user's jobs to the one submitted first. A job then uses its
-resources from its new start for as long as it ran. The sizes of jobs are not matched with the sizes of openings, so the
-result is an order of jobs with times, not a schedule that the cluster could have run. Every opening is used again, so
-the mean wait of all jobs never changes.
-
-Usage fades while it accrues: over a time $\tau$ in which a user runs jobs at a rate $r$,
-
-$$ Z \leftarrow 2^{-\tau/h} Z + r\,\frac{h}{\ln 2}\,\bigl(1 - 2^{-\tau/h}\bigr) . $$
+The queue is simulated (`bygones.audit.replay.job_queue`) with the same jobs, on as much as the cluster has. First the
+policy in force is replayed, which should give what happened. `Fidelity` measures how far it is from it. A replay that
+is too far from what happened names no users and no jobs.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from bygones._arrays import check_count
-from bygones._text import amount, capitalized, counted, listed, sentence
+from bygones._arrays import check_between, check_one_of
+from bygones._text import amount, counted, listed
 from bygones.allocation.settling import settle
 from bygones.audit.read.clock import Clock
+from bygones.audit.read.entitlements import Shares
 from bygones.audit.read.history import History
-from bygones.audit.replay.memories import of_length
-from bygones.audit.replay.what_if import DRAWS
-from bygones.audit.replay.what_if_document import queue_document
+from bygones.audit.replay.fidelity import Fidelity, clear, fidelity
+from bygones.audit.replay.job_queue import simulated
+from bygones.audit.replay.memories import Alternative, alternatives
+from bygones.audit.replay.queue_document import queue_document
+from bygones.audit.replay.queued_jobs import HOUR, MINUTE, Jobs
+from bygones.audit.replay.turn_order import FairTree, flat, recent_usage, slurm_tree
 from bygones.document.document import Answer, Document
-from bygones.ledger.model.owed_since import SETTLED
 
-MOST_JOBS = 500_000
-"""The largest number of jobs that are replayed."""
+Backfill: TypeAlias = Literal["auto", "requested", "actual", "no"]
+"""The run times by which jobs are backfilled: requested if the log has them for all jobs, else actual; or none."""
 
-_LISTED = 200
-_MINUTE = 60e6
-_HOUR = 3600e6
+IN_FORCE = "7d"
+"""The policy in force where none is named: Slurm's default for PriorityDecayHalfLife."""
+
+
+DRAWS = 5
+"""How often each policy is replayed, with jobs that are seen up to a minute late."""
+
+MOST_REPLAYED = 200_000
+"""Long logs are replayed less often: each policy on about so many jobs in all."""
 
 
 class Moved(NamedTuple):
-    """A job that would start at another time.
+    """A job that would have started at another time.
 
     Attributes:
         job: its number.
         agent: whose it is.
         before: its actual start.
-        after: its start under the half-life.
-        certain: whether it starts earlier in every draw.
+        after: its start in the replay.
     """
 
     job: str
     agent: str
     before: float
     after: float
-    certain: bool
 
 
-class Counts(NamedTuple):
-    """How many jobs start more than a minute earlier, and later, each in the draw with the fewest and the most."""
+class Change(NamedTuple):
+    """How the mean wait of a user would have changed, in microseconds.
 
-    earlier: tuple[int, int]
-    later: tuple[int, int]
+    Attributes:
+        agent: the user.
+        before: the actual mean wait.
+        after: the mean wait in the replay of the alternative.
+        gain: by how much less the user would have waited on average over the draws, negative if longer; 0 if it is not
+            clear (`bygones.audit.replay.fidelity.clear`).
+    """
 
-    @classmethod
-    def of(cls, gains: np.ndarray) -> Counts:
-        """The counts, from how much earlier each job starts in each draw."""
-        numbers = [(sign * gains > _MINUTE).sum(axis=1) for sign in (1.0, -1.0)]
-        earlier, later = ((int(each.min()), int(each.max())) for each in numbers)
-        return cls(earlier, later)
+    agent: str
+    before: float
+    after: float
+    gain: float
 
-    def clause(self, started: str = "") -> str:
-        """The counts in a sentence: `15 of 130 jobs would have started earlier and 20 later`."""
-        return f"{_range(*self.earlier)}{started} earlier and {_range(*self.later)} later"
+
+@dataclass(frozen=True, eq=False)
+class QueueCourse:
+    """The queue under one memory.
+
+    Attributes:
+        memory: the memory.
+        start: the start of each job, where the scheduler sees jobs at their submission.
+        changes: how the mean wait of each user would have changed, the largest gain first.
+        earlier: the jobs that would have started earlier, the largest gain first.
+        later: the jobs that would have started later, the largest loss first.
+    """
+
+    memory: Alternative
+    start: np.ndarray
+    changes: tuple[Change, ...]
+    earlier: tuple[Moved, ...]
+    later: tuple[Moved, ...]
+
+    @property
+    def gainers(self) -> list[Change]:
+        """The users who would have waited less, the largest gain first."""
+        return [each for each in self.changes if each.gain > 0]
+
+    @property
+    def losers(self) -> list[Change]:
+        """The users who would have waited longer, the largest loss first."""
+        return [each for each in reversed(self.changes) if each.gain < 0]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,240 +111,269 @@ class QueueReplay(Answer):
     Attributes:
         label: where the history came from.
         clock: the meaning of its times.
-        names: the users.
-        jobs: the number of jobs.
-        half_lives: the half-lives, the longest last.
-        waits: by half-life, each user's mean wait in microseconds, over all draws; under `actual` the real one.
-        earlier: by half-life, the jobs that would start earlier than they did, the largest gain first.
-        moved: by half-life, how many would start earlier and later than they did.
-        instead: by half-life but the longest, how many would start earlier and later than under the longest.
-        draws: how often each course was run.
+        jobs: the jobs.
+        unit: what the size of jobs and the capacity are counted in.
+        capacity: how much the replays use at most.
+        is_observed: whether the capacity is the most that was in use at once.
+        order: how associations are ordered, in a sentence.
+        backfill: the run times by which jobs are backfilled, in a sentence.
+        in_force: the memory of the policy in force.
+        is_assumed: whether it was not named.
+        fidelity: how far its replay is from what happened.
+        waits: each user's mean wait in microseconds: `actual`, `in force` and by the name of each alternative.
+        courses: the queue under each alternative.
+        draws: how often each policy was replayed.
+        notes: skipped rows and assumptions, in sentences.
     """
 
     label: str
     clock: Clock
-    names: tuple[str, ...]
-    jobs: int
-    half_lives: tuple[float, ...]
+    jobs: Jobs
+    unit: str
+    capacity: float
+    is_observed: bool
+    order: str
+    backfill: str
+    in_force: Alternative
+    is_assumed: bool
+    fidelity: Fidelity
     waits: dict[str, np.ndarray]
-    earlier: dict[float, tuple[Moved, ...]]
-    moved: dict[float, Counts]
-    instead: dict[float, Counts]
+    courses: tuple[QueueCourse, ...]
     draws: int
+    notes: tuple[str, ...]
 
     def __repr__(self) -> str:
-        half_lives = listed(list(map(self.clock.length_text, self.half_lives)))
-        return f"<QueueReplay for {self.label}: {counted(self.jobs, 'job')}, half-lives {half_lives}>"
+        names = listed([course.memory.name for course in self.courses])
+        return f"<QueueReplay for {self.label}: {counted(len(self.jobs), 'job')}, {names}>"
 
     def document(self) -> Document:
         """The result as people read it."""
         return queue_document(self)
 
     def headline(self) -> str:
-        """How many jobs would have started earlier and later than they did, under each half-life."""
-        first, *more = self.half_lives
-        jobs = self.moved[first].clause(f" of {counted(self.jobs, 'job')} would have started")
-        moved = [f"{jobs} {self._with(first)}", *(f"{self.moved[each].clause()} {self._with(each)}" for each in more)]
-        return f"Compared with the actual starts, {listed(moved)}."
+        """Whether the replay can be trusted, and how many jobs would have started earlier and later."""
+        if not self.fidelity.is_enough:
+            return (
+                f"No users or jobs are named, because the replay of the policy in force ({self.in_force.title}) is too "
+                "far from what happened."
+            )
+        of = f" of {counted(len(self.jobs), 'job')} would have started"
+        moved = [
+            f"{len(course.earlier):,}{of if not i else ''} earlier and {len(course.later):,} later "
+            f"{_lower(course.memory.phrase)}"
+            for i, course in enumerate(self.courses)
+        ]
+        return f"{listed(moved)}."
+
+    def fidelity_sentence(self) -> str:
+        """How far the replay of the policy in force is from what happened."""
+        fidelity, policy = self.fidelity, f"the policy in force ({self.in_force.title})"
+        if not fidelity.waited:
+            return f"No job waited a minute or more, neither actually nor in the replay of {policy}."
+        tau = (
+            f"Kendall's tau of the order of starts is {fidelity.tau:.2f}, over {counted(fidelity.pairs, 'pair')} of "
+            "jobs that were in the queue at the same time"
+            if fidelity.pairs
+            else "No two jobs were in the queue at the same time"
+        )
+        return (
+            f"The replay of {policy} has a median error of {self.clock.time_text(fidelity.error)} in the waits of the "
+            f"{counted(fidelity.waited, 'job')} that waited a minute or more, whose mean wait was "
+            f"{self.clock.time_text(fidelity.wait)}. {tau}."
+        )
 
     def sentences(self) -> list[str]:
-        """How long jobs would have waited, which gain most, and what half-lives change compared with the longest."""
-        than = self._with(self.half_lives[-1]).removeprefix("with ").removeprefix("a half-life of ")
-        sentences = [waits for waits in map(self._changed_waits, self.half_lives) if waits]
-        for half_life, earlier in self.earlier.items():
-            certain = [job for job in earlier[:3] if job.certain]
-            gains = [f"job {job.job} ({job.agent}), {self.clock.time_text(job.before - job.after)}" for job in certain]
-            if gains:
-                biggest = "biggest gain" if self.moved[half_life].earlier[1] == 1 else "biggest gains"
-                begins = capitalized(self._with(half_life))
-                sentences.append(sentence(f"{begins}, the {biggest} over the actual start: {'; '.join(gains)}"))
-        jobs = f" of {counted(self.jobs, 'job')} would have started"
-        return sentences + [
-            f"{capitalized(self._with(half_life))} instead of {than}, {counts.clause(jobs)}."
-            for half_life, counts in self.instead.items()
-        ]
+        """Who would have waited less and who longer under each alternative."""
+        return [self._changed(course) for course in self.courses]
 
-    def _changed_waits(self, half_life: float) -> str:
-        """Whose mean wait gets shorter, and whose longer, by the most; empty if none changes by a minute."""
-        courses = (self.waits["actual"], self.waits[self.clock.length_text(half_life)])
-        before, after = ([f"{amount(wait / _HOUR)} h" for wait in waits.tolist()] for waits in courses)
-        changes = courses[1] - courses[0]
+    def _changed(self, course: QueueCourse) -> str:
+        gainers, losers = course.gainers, course.losers
         phrases = [
-            f"{verb} most for {self.names[row]} (from {before[row]} to {after[row]})"
-            for verb, row in (("falls", int(changes.argmin())), ("rises", int(changes.argmax())))
-            if (changes[row] < -_MINUTE if verb == "falls" else changes[row] > _MINUTE)
+            f"{counted(len(users), 'user')} would have waited {how}, {users[0].agent} by the most (from "
+            f"{_hours(users[0].before)} to {_hours(users[0].after)} on average)"
+            for users, how in ((gainers, "less"), (losers, "longer"))
+            if users
         ]
-        return f"{capitalized(self._with(half_life))}, the mean wait {' and '.join(phrases)}." if phrases else ""
-
-    def _with(self, half_life: float) -> str:
-        """A half-life in a sentence: `with a half-life of 7d`, or `with perfect recall`."""
-        phrase = of_length(self.clock, half_life).phrase
-        return f"{phrase[0].lower()}{phrase[1:]}"
+        return f"{course.memory.phrase}, {listed(phrases) or 'no user would clearly have waited less or longer'}."
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain data for JSON; waits in hours."""
-        time, length = self.clock.json_time, self.clock.length_text
+        time, fidelity = self.clock.json_time, self.fidelity
+        named = fidelity.is_enough
         return {
             "history": self.label,
-            "jobs": self.jobs,
+            "jobs": len(self.jobs),
+            "capacity": {"amount": self.capacity, "unit": self.unit, "observed": self.is_observed},
+            "in_force": {"memory": self.in_force.name, "assumed": self.is_assumed},
             "draws": self.draws,
+            "fidelity": {
+                "enough": named,
+                "median_error_hours": fidelity.error / HOUR,
+                "mean_wait_hours": fidelity.wait / HOUR,
+                "jobs_that_waited": fidelity.waited,
+                "kendall_tau": fidelity.tau if math.isfinite(fidelity.tau) else None,
+                "pairs": fidelity.pairs,
+            },
             "mean_wait_hours": {
-                name: dict(zip(self.names, (waits / _HOUR).tolist(), strict=True)) for name, waits in self.waits.items()
-            },
-            "earlier": {
-                length(half_life): {
-                    "jobs": list(self.moved[half_life].earlier),
-                    "later": list(self.moved[half_life].later),
-                    "listed": [
-                        each._asdict() | {"before": time(each.before), "after": time(each.after)} for each in jobs
-                    ],
+                name: dict(zip(self.jobs.names, (waits / HOUR).tolist(), strict=True))
+                for name, waits in self.waits.items()
+            }
+            if named
+            else {},
+            "alternatives": {
+                course.memory.name: {
+                    "gain": [each.agent for each in course.gainers],
+                    "lose": [each.agent for each in course.losers],
+                    **{
+                        name: [
+                            each._asdict() | {"before": time(each.before), "after": time(each.after)} for each in jobs
+                        ]
+                        for name, jobs in (("earlier", course.earlier), ("later", course.later))
+                    },
                 }
-                for half_life, jobs in self.earlier.items()
-            },
-            "compared_with_the_longest": {
-                length(half_life): {name: list(each) for name, each in counts._asdict().items()}
-                for half_life, counts in self.instead.items()
-            },
+                for course in self.courses
+            }
+            if named
+            else {},
+            "notes": list(self.notes),
         }
 
 
 def replay_queue(
     history: History,
-    half_lives: Sequence[str | float],
+    half_lives: Sequence[str | float] = (),
     *,
-    entitlements: dict[str, float] | None = None,
+    memories: Sequence[str] = (),
+    in_force: str | None = None,
+    capacity: float | None = None,
+    backfill: Backfill = "auto",
+    entitlements: Shares | dict[str, float] | None = None,
     others: str | float | None = None,
-    draws: int = DRAWS,
 ) -> QueueReplay:
-    """Replays the order of a cluster's jobs under several half-lives.
+    """Simulates a cluster's queue under several half-lives, and first under the policy in force.
 
     Args:
         history: usage that records when each job was submitted, as `sacct` does with its field Submit.
-        half_lives: at least two; each is compared with the longest.
-        entitlements: of each user; by default the same for everyone.
+        half_lives: durations such as `7d`; `inf` is perfect recall.
+        memories: other memories, such as `sliding_window(length=7d)`; `none` starts jobs in the order of submission.
+        in_force: the half-life or memory by which the cluster really ordered jobs; by default `7d`, as in Slurm.
+        capacity: how much the cluster has of the resource that is counted; by default the most that was in use at once.
+        backfill: the run times by which jobs are backfilled.
+        entitlements: of each user, by default the same for everyone; or what `read_shares` read. With a Slurm cluster's
+            account tree, jobs are ordered by its fair tree.
         others: the entitlement of users that `entitlements` does not name, see `audit`.
-        draws: how often each course is run, with other draws among users with the same usage.
     """
-    check_count("draws", draws, most=10_000)
-    if "submit" not in history.events.columns:
-        raise ValueError(
-            f"{history.source.label} does not record when jobs were submitted: add Submit to the --format of sacct"
-        )
-    chosen = sorted({history.clock.length(each) for each in half_lives})
-    if len(chosen) < 2:
-        raise ValueError("half_lives must name at least two, or there is nothing to compare")
-    if history.n_events > MOST_JOBS:
-        raise ValueError(
-            f"up to {MOST_JOBS:,} jobs can be replayed, got {history.n_events:,}: choose some with --where"
-        )
-    jobs = _Jobs.of(history)
-    weights = np.ones(len(jobs.names))
-    if entitlements is not None:
-        settled = settle(entitlements, dict.fromkeys(jobs.names, 1.0), others, history.source.label)
-        weights = np.array([settled[name] for name in jobs.names])
-    starts = {h: [_replay(jobs, weights, h, seed) for seed in range(draws)] for h in chosen}
-    courses = {"actual": [jobs.start]} | {history.clock.length_text(h): each for h, each in starts.items()}
-    earlier: dict[float, tuple[Moved, ...]] = {}
-    gains = {half_life: jobs.start - np.array(each) for half_life, each in starts.items()}
-    for half_life, gain in gains.items():
-        is_earlier, after = gain > _MINUTE, starts[half_life][0]
-        order = [int(i) for i in np.argsort(-gain.min(axis=0), kind="stable") if is_earlier[:, i].any()][:_LISTED]
-        earlier[half_life] = tuple(
-            Moved(
-                jobs.number[i], jobs.names[jobs.who[i]], float(jobs.start[i]), float(after[i]),
-                bool(is_earlier[:, i].all()),
-            )
-            for i in order
-        )  # fmt: skip
+    check_one_of("backfill", backfill, get_args(Backfill))
+    clock, jobs = history.clock, Jobs.of(history)
+    chosen = alternatives(clock, half_lives, memories)
+    if not chosen:
+        raise ValueError("half_lives must name at least one, or there is nothing to replay")
+    current = _memory(clock, in_force or IN_FORCE)
+    if not len(jobs):
+        raise ValueError(f"{history.source.label} has no job of the resource that is counted: choose --resource")
+    tree, order = _order(jobs, entitlements, others, history.source.label)
+    unit, planned, plan = history.columns["utility"].removesuffix("-hours"), *_planned(jobs, backfill)
+    used, largest = jobs.most_in_use(), float(jobs.size.max())
+    if capacity is not None:
+        accepted = f"a number of at least {amount(largest, 6)}, the size of the largest job"
+        check_between("capacity", capacity, largest, math.inf, accepted, open_high=True)
+    room = used if capacity is None else float(capacity)
+
+    # Schedulers work in cycles, so in all draws but the first they see each job up to a minute late.
+    rng, draws = np.random.default_rng(0), max(1, min(DRAWS, MOST_REPLAYED // len(jobs)))
+    seen = [jobs.submit, *(jobs.submit + rng.uniform(0, MINUTE, len(jobs)) for _ in range(draws - 1))]
+
+    def starts(memory: Alternative, times: np.ndarray) -> np.ndarray:
+        usage = recent_usage(memory, tree.size, float(jobs.submit[0]))
+        return simulated(jobs, tree, usage, room, planned, times)
+
+    replayed = np.array([starts(current, times) for times in seen])
+    courses = tuple(
+        _course(jobs, memory, replayed, np.array([starts(memory, times) for times in seen])) for memory in chosen
+    )
+    notes = [clock.sentence(), *history.notes, *jobs.notes]
+    if isinstance(entitlements, Shares):
+        notes += entitlements.notes
+    if capacity is not None and used > room * (1 + 1e-9):
+        notes.append(f"Actually up to {amount(used, 6)} {unit} were in use at once, more than the capacity given.")
     return QueueReplay(
         label=history.source.label,
-        clock=history.clock,
-        names=jobs.names,
-        jobs=len(jobs.start),
-        half_lives=tuple(chosen),
-        waits={name: np.mean([jobs.mean_wait(each) for each in course], axis=0) for name, course in courses.items()},
-        earlier=earlier,
-        moved={half_life: Counts.of(gain) for half_life, gain in gains.items()},
-        instead={half_life: Counts.of(gains[half_life] - gains[chosen[-1]]) for half_life in chosen[:-1]},
+        clock=clock,
+        jobs=jobs,
+        unit=unit,
+        capacity=room,
+        is_observed=capacity is None,
+        order=order,
+        backfill=plan,
+        in_force=current,
+        is_assumed=in_force is None,
+        fidelity=fidelity(jobs, replayed[0]),
+        waits={
+            "actual": jobs.mean_wait(jobs.start),
+            "in force": jobs.mean_wait(replayed[0]),
+            **{course.memory.name: jobs.mean_wait(course.start) for course in courses},
+        },
+        courses=courses,
         draws=draws,
+        notes=tuple(notes),
     )
 
 
-def _range(low: int, high: int) -> str:
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+def _memory(clock: Clock, text: str) -> Alternative:
+    """A memory from a half-life or from a name."""
+    is_half_life = text[:1].isdigit() or text.strip() in ("inf", ".")
+    (memory,) = alternatives(clock, [text], ()) if is_half_life else alternatives(clock, (), [text])
+    return memory
 
 
-class _Jobs(NamedTuple):
-    """The jobs: their users and numbers, when they were submitted and started, how long they ran, and their usage."""
-
-    names: tuple[str, ...]
-    who: np.ndarray
-    number: list[str]
-    submit: np.ndarray
-    start: np.ndarray
-    lasts: np.ndarray
-    used: np.ndarray
-
-    @classmethod
-    def of(cls, history: History) -> _Jobs:
-        events = history.events
-        # A run before an eviction has no name of a job: it was not started from the queue in one piece.
-        jobs = events.filter(events.job.notnull())
-        table = history.fetch(jobs.select("agent", "job", "submit", "start", "time", "utility"))
-        agents = [history.source.clean_name(str(name)) for name in table["agent"].to_pylist()]
-        names = tuple(sorted(set(agents)))
-        row_of = {name: row for row, name in enumerate(names)}
-        start, end = (np.asarray(table[name].to_numpy(), dtype=float) for name in ("start", "time"))
-        submit = np.asarray(table["submit"].to_numpy(), dtype=float)
-        submit = np.where(np.isnan(submit), start, np.minimum(submit, start))
-        who = np.array([row_of[name] for name in agents], dtype=np.int64)
-        used = np.asarray(table["utility"].to_numpy(), dtype=float)
-        return cls(names, who, table["job"].to_pylist(), submit, start, np.maximum(end - start, 1.0), used)
-
-    def mean_wait(self, start: np.ndarray) -> np.ndarray:
-        """Each user's mean wait."""
-        counts = np.maximum(np.bincount(self.who, minlength=len(self.names)), 1)
-        return np.asarray(np.bincount(self.who, start - self.submit, len(self.names)) / counts)
+def _order(
+    jobs: Jobs, entitlements: Shares | dict[str, float] | None, others: str | float | None, label: str
+) -> tuple[FairTree, str]:
+    """The associations, and how they are ordered."""
+    if isinstance(entitlements, Shares) and entitlements.tree is not None:
+        tree = slurm_tree(jobs, entitlements.tree, by_user=entitlements.by_user)
+        return tree, "Jobs are ordered by Slurm's fair tree of accounts and users."
+    weights = dict.fromkeys(jobs.names, 1.0)
+    if entitlements is not None:
+        given = entitlements.entitlements if isinstance(entitlements, Shares) else entitlements
+        weights = settle(given, weights, others, label)
+    per = "recent usage" if entitlements is None else "recent usage per unit of entitlement"
+    return flat(jobs, np.array([weights[name] for name in jobs.names])), f"The user with the least {per} goes first."
 
 
-def _replay(jobs: _Jobs, weights: np.ndarray, half_life: float, seed: int) -> np.ndarray:
-    """The start of each job under a half-life."""
-    rng, n = np.random.default_rng(seed), len(jobs.names)
-    by_submit, openings = np.argsort(jobs.submit, kind="stable"), np.sort(jobs.start)
-    remembered, rate, now = np.zeros(n), np.zeros(n), float(openings[0])
-    pending: list[deque[int]] = [deque() for _ in range(n)]
-    running: list[tuple[float, int, float]] = []
-    starts, next_job = np.empty(len(jobs.start)), 0
+def _planned(jobs: Jobs, backfill: Backfill) -> tuple[np.ndarray | None, str]:
+    """The run times by which jobs are backfilled, and which these are."""
+    known = ~np.isnan(jobs.requested)
+    if backfill == "no":
+        return None, "Jobs are not backfilled."
+    if backfill == "requested" and not known.any():
+        raise ValueError("backfill requested needs the run times that were requested: add Timelimit to the --format")
+    if backfill == "actual" or not known.any():
+        return jobs.lasts, "Jobs are backfilled by their actual run times."
+    rest = "" if known.all() else f", {counted(int((~known).sum()), 'job')} without one by the actual run time"
+    return np.where(known, jobs.requested, jobs.lasts), f"Jobs are backfilled by the run times requested{rest}."
 
-    def go(until: float) -> None:
-        nonlocal remembered, now
-        if until > now:
-            if math.isinf(half_life):
-                remembered = remembered + rate * (until - now)
-            else:
-                left = 2.0 ** (-(until - now) / half_life)
-                remembered = remembered * left + rate * (half_life / math.log(2)) * (1 - left)
-            now = until
 
-    for opening in openings.tolist():
-        # Usage is brought up to date at the end of each job, since the rate of its user changes there.
-        while running and running[0][0] <= opening:
-            end, row, used = heapq.heappop(running)
-            go(end)
-            rate[row] -= used
-        go(opening)
-        while next_job < len(by_submit) and jobs.submit[by_submit[next_job]] <= opening:
-            job = int(by_submit[next_job])
-            pending[jobs.who[job]].append(job)
-            next_job += 1
-        waiting = [row for row in range(n) if pending[row]]
-        # Rounding can leave less than nothing, and tell users apart who are level; then a draw decides.
-        levels = np.maximum(remembered[waiting], 0.0) / weights[waiting]
-        least = np.flatnonzero(levels <= levels.min() + SETTLED * max(levels.max(), 1e-300))
-        row = waiting[int(rng.choice(least))] if len(least) > 1 else waiting[int(least[0])]
-        job = pending[row].popleft()
-        starts[job] = opening
-        used = float(jobs.used[job] / jobs.lasts[job])
-        rate[row] += used
-        heapq.heappush(running, (opening + float(jobs.lasts[job]), row, used))
-    return starts
+def _course(jobs: Jobs, memory: Alternative, replayed: np.ndarray, starts: np.ndarray) -> QueueCourse:
+    """What an alternative changes against what happened, as far as it is clear; both replays have a row per draw."""
+    start, before = starts[0], jobs.mean_wait(jobs.start)
+    in_force, waits = (np.array([jobs.mean_wait(each) for each in draws]) for draws in (replayed, starts))
+    gains = clear(before - waits, before - in_force)
+    changes = [
+        Change(*each) for each in zip(jobs.names, before.tolist(), waits[0].tolist(), gains.tolist(), strict=True)
+    ]
+    by_job = clear(jobs.start - starts, jobs.start - replayed)
+    order = np.argsort(-by_job, kind="stable").tolist()
+    moved = [
+        tuple(Moved(jobs.number[i], jobs.names[jobs.who[i]], float(jobs.start[i]), float(start[i])) for i in rows)
+        for rows in ([i for i in order if by_job[i] > 0], [i for i in reversed(order) if by_job[i] < 0])
+    ]
+    return QueueCourse(memory, start, tuple(sorted(changes, key=lambda each: -each.gain)), *moved)
+
+
+def _hours(time: float) -> str:
+    return f"{amount(time / HOUR)} h"
+
+
+def _lower(phrase: str) -> str:
+    return f"{phrase[:1].lower()}{phrase[1:]}"

@@ -11,13 +11,11 @@ from bygones._files import file_name
 from bygones._text import amount, capitalized, counted, listed, number_in_words
 from bygones.audit.read.clock import Clock
 from bygones.audit.replay.courses import Course, Spread
-from bygones.audit.replay.memories import of_length
 from bygones.document.charts import MOST_ROWS, Dots, dot_chart
 from bygones.document.document import Block, Bullets, Cell, Chart, Column, Document, Section, Table
 from bygones.kinds import words
 
 if TYPE_CHECKING:
-    from bygones.audit.replay.queue_replay import QueueReplay
     from bygones.audit.replay.what_if import WhatIf
 
 SHOWN = 10
@@ -25,16 +23,6 @@ SHOWN = 10
 
 LISTED = 500
 """The most decisions, jobs or agents on a page; JSON has them all."""
-
-OPENINGS = (
-    "Every start of a job counts as an opening, which goes to the pending job of the user with the least recent usage "
-    "per unit of entitlement. Sizes of jobs are not matched with openings, so this is an order of jobs with times, not "
-    "a schedule that the cluster could have run. The openings come from the actual schedule, so the mean wait of "
-    "all jobs stays the same: where one job starts earlier, another starts later."
-)
-"""How a queue is replayed."""
-
-_HOUR = 3600e6
 
 
 def what_if_document(what_if: WhatIf) -> Document:
@@ -201,57 +189,6 @@ def _changes(what_if: WhatIf, course: Course) -> Section:
 def _day_or_minute(clock: Clock, times: Sequence[float]) -> Callable[[float], str]:
     """How times are shown: decisions by the day need no time of day."""
     return clock.day if all(clock.shown(time).endswith(" 00:00") for time in times) else clock.shown
-
-
-def queue_document(queue: QueueReplay) -> Document:
-    """The replays of a queue."""
-    jobs = f"{counted(queue.jobs, 'job')} of {counted(len(queue.names), 'agent')}"
-    moved = [_moved(queue, half_life) for half_life, earlier in queue.earlier.items() if earlier]
-    sections = [
-        Section("In short", [Bullets(queue.sentences(), SHOWN)]),
-        Section("How long jobs would have waited", _waits(queue), "waits"),
-        *([Section("Jobs that would have started earlier than they did", moved, "jobs")] if moved else []),
-        Section("Data and method", [_draws_note(queue.draws)]),
-    ]
-    opening = [f"{file_name(queue.label)}: {jobs}, replayed by fair share.", OPENINGS]
-    return Document(queue.headline(), [*opening, *sections], "What if")
-
-
-def _waits(queue: QueueReplay) -> list[Block]:
-    """Each user's mean wait, in a chart and in a table."""
-    hours = np.array(list(queue.waits.values())) / _HOUR
-    names = ["actual", *(of_length(queue.clock, each).title for each in queue.half_lives)]
-    rows, actual = largest(hours, MOST_ROWS), hours[0]
-    first = ", ".join(f"{queue.names[row]} {amount(actual[row])} h" for row in rows[:6])
-    chart = dot_chart(
-        [queue.names[row] for row in rows],
-        [
-            Dots(name, waits[rows].tolist(), look="grey" if name == "actual" else "")
-            for name, waits in zip(names, hours, strict=True)
-        ],
-        "mean wait (h)",
-        alt=f"Mean wait of each agent's jobs, actually: {first}.",
-        caption="Mean wait from the submission of a job to its start, actually and with each half-life.",
-    )
-    order = np.argsort(-actual, kind="stable")[:LISTED]
-    cells: list[list[Cell]] = [[queue.names[row], *(float(waits[row]) for waits in hours)] for row in order]
-    columns = [Column("agent", folds=True), *(Column(name, measure="wait") for name in names)]
-    return [chart, Table("Mean wait in hours", columns, cells, most=2 * SHOWN)]
-
-
-def _moved(queue: QueueReplay, half_life: float) -> Table:
-    """The jobs that would have started earlier than they did."""
-    shown, jobs, most = queue.clock.shown, queue.earlier[half_life], queue.moved[half_life].earlier[1]
-    some = f", the first {len(jobs):,} of {most:,}" if most > len(jobs) else ""
-    rows: list[list[Cell]] = [
-        [
-            job.job, job.agent, shown(job.after), shown(job.before), queue.clock.time_text(job.before - job.after),
-            "yes" if job.certain else "not in every draw",
-        ]
-        for job in jobs
-    ]  # fmt: skip
-    title = f"{of_length(queue.clock, half_life).phrase}{some}"
-    return Table(title, ["job", "agent", "start", "actual start", "earlier by", "sure"], rows, most=SHOWN)
 
 
 def largest(changes: np.ndarray, most: int) -> list[int]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from bygones._arrays import Array, Floats, check_count, check_one_of, namespace
 from bygones.envs.scenario import Most, Scenario
-from bygones.envs.walking import Control, cells_of, check_joint, joint, towards, walked
+from bygones.envs.walking import CHOICES, Control, cells_of, check_joint, joint, towards, walked
 
 SIDE = 5
 """The grid has as many rows and columns."""
@@ -78,6 +78,10 @@ class JobScheduling(Scenario):
     @property
     def n_agents(self) -> int:
         return self.n
+
+    @property
+    def n_choices(self) -> int:
+        return CHOICES[self.control]
 
     @property
     def n_noise(self) -> int:

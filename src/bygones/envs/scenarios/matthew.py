@@ -9,7 +9,7 @@ import numpy as np
 
 from bygones._arrays import Array, Bools, Floats, check_count, check_one_of, namespace
 from bygones.envs.scenario import Scenario
-from bygones.envs.walking import DIRECTIONS, Control, check_joint, joint
+from bygones.envs.walking import CHOICES, DIRECTIONS, Control, check_joint, joint
 
 N_FOOD = 3
 """How many pieces of food there are."""
@@ -92,6 +92,10 @@ class Matthew(Scenario):
     @property
     def n_agents(self) -> int:
         return self.n
+
+    @property
+    def n_choices(self) -> int:
+        return CHOICES[self.control]
 
     @property
     def n_noise(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from bygones._arrays import Array, Floats, check_count, check_one_of, namespace
 from bygones.envs.scenario import Scenario
-from bygones.envs.walking import Control, cells_of, check_joint, joint, past_others, walked
+from bygones.envs.walking import CHOICES, Control, cells_of, check_joint, joint, past_others, walked
 
 SIDE, MIDDLE = 8, 6
 """Agents walk on as many rows and columns; parts lie in so many of them, in the middle."""
@@ -105,6 +105,10 @@ class Plant(Scenario):
     @property
     def n_agents(self) -> int:
         return len(self.requirements)
+
+    @property
+    def n_choices(self) -> int:
+        return CHOICES[self.control]
 
     @property
     def n_noise(self) -> int:

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from gymnasium.spaces import Box, Dict, Space
-from gymnasium.vector import VectorEnv
 
-from bygones._arrays import Floats, check_count
-from bygones.envs.wrappers.recall import AnyEnv, AnyObservation, AnyVectorEnv
+from bygones._arrays import Array, Floats, check_count, namespace
+from bygones.envs.wrappers.recall import AnyEnv, AnyObservation, AnyVectorEnv, Recall
 from bygones.memory import Memory
 
 _ROUNDING = 1e-12
@@ -38,29 +37,33 @@ class Layout:
     flat: bool
     extends_dict: bool
 
-    def join(self, observation: AnyObservation, Z: Floats, d: Floats) -> AnyObservation:
+    def join(self, observation: AnyObservation, recall: Recall) -> AnyObservation:
+        """The joint observation of this memory, whose batch the observation has too."""
+        return self.joined(observation, recall.values, recall.denominator if self.observe_denominator else None)
+
+    def joined(self, observation: AnyObservation, Z: Array, d: Array | None) -> AnyObservation:
         """The joint observation; leading axes of Z are a batch that the observation has too."""
         if self.flat:
-            observed = np.reshape(observation, (*Z.shape[:-1], -1))
-            parts = [observed, Z, d] if self.observe_denominator else [observed, Z]
-            return np.concatenate(parts, axis=-1, dtype=self.dtype, casting="unsafe")
+            xp = namespace(Z)
+            observed = xp.asarray(observation)
+            if observed.ndim != Z.ndim:
+                observed = observed.reshape((*Z.shape[:-1], -1))
+            return xp.concatenate([observed, Z] if d is None else [observed, Z, d], axis=-1, dtype=self.dtype)
         memory = {"memory": Z.astype(self.dtype)}
-        if self.observe_denominator:
+        if d is not None:
             memory["denominator"] = d.astype(self.dtype)
         return {**(observation if self.extends_dict else {"observation": observation}), **memory}
 
 
 def layout(
-    env: AnyEnv | AnyVectorEnv,
+    base: Space[AnyObservation],
     memory: Memory,
     reward_space: Box,
     observe_denominator: bool,
     flatten: bool,
-    horizon: int | None,
+    steps: float,
 ) -> Layout:
-    """The layout for observations of an environment and this memory of rewards from `reward_space`."""
-    base = env.single_observation_space if isinstance(env, VectorEnv) else env.observation_space
-    steps = _horizon_of(env, horizon)
+    """The layout for observations from `base` and this memory of rewards from `reward_space` over so many steps."""
     if observe_denominator and memory.denominator(memory.init(reward_space.shape[0])) is None:
         raise ValueError(
             f"observe_denominator must be False for {type(memory).__name__} memory, which keeps no denominator"
@@ -100,7 +103,7 @@ def memory_range(memory: Memory, reward_space: Box, steps: float = math.inf) -> 
     return _times(reach, low), _times(reach, high)
 
 
-def _horizon_of(env: AnyEnv | AnyVectorEnv, given: int | None) -> float:
+def horizon_of(env: AnyEnv | AnyVectorEnv, given: int | None) -> float:
     """The length of an episode in steps: as given, or as the environment's time limit has it, or infinite."""
     if given is not None:
         return check_count("horizon", given)

@@ -20,9 +20,9 @@ from gymnasium.vector.utils import batch_space
 
 from bygones._arrays import Bools
 from bygones.envs.batches import AnyAction, Info, as_objects, rows, spread
-from bygones.envs.wrappers.fairness import Fairness
-from bygones.envs.wrappers.observing import layout
-from bygones.envs.wrappers.recall import AnyObservation, AnyVectorEnv, Recall, reward_space_of
+from bygones.envs.wrappers.fairness import Fairness, Judge
+from bygones.envs.wrappers.observing import horizon_of, layout
+from bygones.envs.wrappers.recall import AnyObservation, AnyVectorEnv, Recall, present_in, reward_space_of
 from bygones.memory import Memory
 from bygones.welfare import AnyWelfare
 
@@ -34,10 +34,14 @@ Step: TypeAlias = tuple[AnyObservation, np.ndarray, np.ndarray, np.ndarray, Info
 
 
 class _EpisodeWrapper(VectorWrapper):
-    """Tracks which sub-environments begin an episode, and when."""
+    """Tracks which sub-environments begin an episode, and when, and who is present in them."""
 
-    def __init__(self, env: AnyVectorEnv) -> None:
+    _recall: Recall
+
+    def __init__(self, env: AnyVectorEnv, presence: str | None) -> None:
         super().__init__(env)
+        self._presence = presence
+        self._present: Bools | None = None
         self._mode = env.metadata.get("autoreset_mode")
         if not isinstance(self._mode, AutoresetMode):
             raise ValueError(
@@ -55,15 +59,26 @@ class _EpisodeWrapper(VectorWrapper):
             which = np.array(options["reset_mask"], dtype=bool)
         observations, infos = self.env.reset(seed=seed, options=options)
         self._ended = self._ended & ~which
+        self._meet(infos, which)
         return observations, infos, which
 
     def _step(self, actions: AnyAction) -> tuple[Step, Bools, Bools]:
-        """Steps, and returns which sub-environments were reset instead of stepped, and which after the step."""
+        """Steps and remembers; returns which sub-environments were reset instead of stepped, and which after it."""
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
         instead = self._ended if self._mode is AutoresetMode.NEXT_STEP else np.zeros_like(self._ended)
         self._ended = terminations | truncations
         after = self._ended if self._mode is AutoresetMode.SAME_STEP else np.zeros_like(self._ended)
+        self._recall.receive(rewards, self._present)
+        self._meet(infos, np.ones_like(self._ended))
         return (observations, rewards, terminations, truncations, dict(infos)), instead, after
+
+    def _meet(self, infos: Info, which: Bools) -> None:
+        """Notes who takes part in the next step of these sub-environments."""
+        told = present_in(infos, self._presence, self._recall.shape)
+        if told is not None:
+            known = np.ones_like(told) if self._present is None else self._present
+            about = which & infos.get(f"_{self._presence}", True)
+            self._present = np.where(about[:, None], told, known)
 
 
 class VectorRememberRewards(_EpisodeWrapper):
@@ -82,11 +97,13 @@ class VectorRememberRewards(_EpisodeWrapper):
         flatten: bool = True,
         horizon: int | None = None,
         reward_space: Box | None = None,
+        presence: str | None = None,
     ) -> None:
-        super().__init__(env)
+        super().__init__(env, presence)
         self.reward_space = reward_space_of(env, reward_space)
         self._recall = Recall(memory, self.reward_space.shape[0], (env.num_envs,))
-        self._layout = layout(env, memory, self.reward_space, observe_denominator, flatten, horizon)
+        base, steps = env.single_observation_space, horizon_of(env, horizon)
+        self._layout = layout(base, memory, self.reward_space, observe_denominator, flatten, steps)
         self.single_observation_space = self._layout.space
         self.observation_space = batch_space(self._layout.space, env.num_envs)
 
@@ -99,7 +116,6 @@ class VectorRememberRewards(_EpisodeWrapper):
     def step(self, actions: AnyAction) -> Step:
         """Steps every sub-environment and remembers its vector reward."""
         (observations, rewards, terminations, truncations, infos), instead, after = self._step(actions)
-        self._recall.receive(rewards)
         self._recall.forget(instead)
         if after.any():
             infos["final_obs"] = self._join_final(infos["final_obs"], after)
@@ -107,11 +123,12 @@ class VectorRememberRewards(_EpisodeWrapper):
         return self._join(observations), rewards, terminations, truncations, infos
 
     def _join(self, observations: AnyObservation) -> AnyObservation:
-        return self._layout.join(observations, self._recall.values, self._recall.denominator)
+        return self._layout.join(observations, self._recall)
 
     def _join_final(self, observations: AnyObservation, ended: Bools) -> np.ndarray:
-        Z, d, which = self._recall.values, self._recall.denominator, np.flatnonzero(ended)
-        return as_objects([self._layout.join(observations[i], Z[i], d[i]) for i in which], which, self.num_envs)
+        Z, which = self._recall.values, np.flatnonzero(ended)
+        d = self._recall.denominator if self._layout.observe_denominator else [None] * len(Z)
+        return as_objects([self._layout.joined(observations[i], Z[i], d[i]) for i in which], which, self.num_envs)
 
 
 class VectorFairReward(_EpisodeWrapper):
@@ -130,10 +147,12 @@ class VectorFairReward(_EpisodeWrapper):
         *,
         shaping_discount: float = 1.0,
         reward_space: Box | None = None,
+        presence: str | None = None,
     ) -> None:
-        super().__init__(env)
+        super().__init__(env, presence)
         bounds = reward_space_of(env, reward_space)
-        self._fairness = Fairness(memory, welfare, weight, shaping_discount, bounds, (env.num_envs,))
+        self._recall = Recall(memory, bounds.shape[0], (env.num_envs,))
+        self._fairness = Fairness(Judge.of(memory, welfare, weight, shaping_discount, bounds), self._recall)
         self.reward_space = Box(-float("inf"), float("inf"), ())
 
     def reset(self, *, seed: Seeds = None, options: Info | None = None) -> tuple[AnyObservation, Info]:
@@ -144,8 +163,8 @@ class VectorFairReward(_EpisodeWrapper):
 
     def step(self, actions: AnyAction) -> Step:
         """Steps every sub-environment and judges its vector reward."""
-        (observations, rewards, terminations, truncations, infos), instead, after = self._step(actions)
-        scalars = np.where(instead, 0.0, self._fairness.reward(rewards))
+        (observations, _, terminations, truncations, infos), instead, after = self._step(actions)
+        scalars = np.where(instead, 0.0, self._fairness.reward())
         record = self._fairness.step_record()
         _tell(infos, record, ~instead & ~after)
         if self._ended.any():

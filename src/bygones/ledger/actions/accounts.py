@@ -13,14 +13,14 @@ from bygones.document.document import Answer, Block, Document
 from bygones.kinds import words
 from bygones.ledger.actions.decisions import why_left_out
 from bygones.ledger.actions.explanations import BEYOND, LaterChange, changes_since, made_again
-from bygones.ledger.actions.remade import Told, told
+from bygones.ledger.actions.remade import Told, causes, told
 from bygones.ledger.model.draws import check_draw, number_of_day
 from bygones.ledger.model.events import AMOUNTS, DECISIONS, RECEIVED, Event, is_counted
 from bygones.ledger.model.fold import START
 from bygones.ledger.model.rule_settings import settings_in_words
 from bygones.ledger.model.rules import Rules
 from bygones.ledger.model.times import day_in_words, format_instant
-from bygones.ledger.storage import draw_table, revised_table, rows
+from bygones.ledger.storage import derived, draw_table, revised_table, rows
 
 _VERBS = {"leave": "leaves", "hold": "goes on hold", "resume": "takes part again"}
 
@@ -46,7 +46,10 @@ class DecisionAccount(NamedTuple):
     gets_again: dict[str, str]
 
     def sentences(self) -> Iterator[str]:
-        """How the draw is checked, if one was needed, and what the decision in its place gives."""
+        """Why a date was planned again, how the draw is checked, and what the decision in its place gives."""
+        details = self.decision.details or {}
+        if "turns" in details:
+            yield f"Planned again in place of event {details['redecides']}: {'; '.join(causes(details['turns']))}."
         drawn = (self.first.details or {}).get("draw") or {}
         needed_none = self.told.again is not None and not self.told.again.explanation.was_drawn
         if "seed" in drawn and not needed_none:
@@ -97,6 +100,8 @@ class EventAccount(Answer):
         decision: the decision that it is or follows from, None where there is none.
         changes: what changed it later.
         void_since: the event since which it is void, None if it counts.
+        kept: the plans made in place of the first one in which the agent kept this turn, the latest first.
+        taken_over: the turn of another agent that this one took over in a swap, None where there is none.
     """
 
     event: Event
@@ -105,6 +110,8 @@ class EventAccount(Answer):
     decision: DecisionAccount | None
     changes: list[LaterChange]
     void_since: int | None
+    kept: tuple[Event, ...] = ()
+    taken_over: Event | None = None
 
     def document(self) -> Document:
         """The event as people read it."""
@@ -123,6 +130,13 @@ class EventAccount(Answer):
         if self.decision is not None:
             explanation = self.decision.told.explanation
             blocks += [explanation.headline, *explanation.blocks, *self.decision.sentences()]
+        blocks += [
+            f"{event.agent} kept this turn when the date was planned again (event {plan.seq}): "
+            f"{'; '.join(causes((plan.details or {})['turns']))}."
+            for plan in reversed(self.kept)
+        ]
+        if self.taken_over is not None:
+            blocks.append(f"{event.agent} took over the turn of {self.taken_over.agent} (event {self.taken_over.seq}).")
         blocks += [change.sentence(received) for change in self.changes]
         return Document(self._headline(received), blocks, "Event")
 
@@ -183,9 +197,28 @@ def account_of(connection: sa.Connection, rules: Rules, zone: str, seq: int) -> 
     """The account of an event by its number; of something received, with the decision through which it was."""
     event = rows.load_event(connection, seq)
     cause = rows.load_event(connection, event.refers) if event.kind in RECEIVED and event.refers else event
+    kept: list[Event] = []
+    while _is_kept(event, cause):
+        kept.append(cause)
+        cause = rows.load_event(connection, (cause.details or {})["redecides"])
     decision = _decision(connection, cause) if cause.kind in DECISIONS else None
+    if decision is not None and kept:
+        decision = decision._replace(again=None, gets_again={})  # the plan that this turn belongs to
+    taken = derived.linked(connection, "takes", seq)
+    taken_over = rows.load_event(connection, taken[0]) if taken else None
     void_since = revised_table.void_since(connection, seq)
-    return EventAccount(event, rules, zone, decision, changes_since(connection, cause), void_since)
+    changes = changes_since(connection, event)
+    return EventAccount(event, rules, zone, decision, changes, void_since, tuple(kept), taken_over)
+
+
+def _is_kept(turn: Event, plan: Event) -> bool:
+    """Whether an agent had a turn already, and kept it, when its date was planned again."""
+    details, mine = plan.details or {}, turn.details or {}
+    if "turns" not in details or "swapped" in mine or turn.kind not in RECEIVED:
+        return False
+    item = mine.get("item")
+    had = any(agent == turn.agent and other == item and not why for agent, other, *_, why in details["turns"])
+    return had and not any(agent == turn.agent and other == item for agent, other, *_ in details["given"])
 
 
 def committing(connection: sa.Connection, decision: Event) -> Event | None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from bygones._text import amount, check_text, listed
 from bygones.allocation import Decision, allocate, normalised, usual_reports
 from bygones.allocation.explanation import Circumstances, Explanation
 from bygones.allocation.problem_contract import NAMED, Given, Problem
+from bygones.allocation.problems import Assign
 from bygones.allocation.why_not import why_not
 from bygones.document.document import Answer, Document
 from bygones.kinds import words
@@ -27,14 +30,16 @@ from bygones.ledger.actions import learned_prices, records
 from bygones.ledger.model.draws import Draw
 from bygones.ledger.model.events import DECISIONS, RECEIVED, Entry, Event
 from bygones.ledger.model.fold import NEVER
-from bygones.ledger.model.participation import ON_HOLD, PRESENT
+from bygones.ledger.model.participation import ON_HOLD, PRESENT, status_over
 from bygones.ledger.model.rules import RuleBook, Rules
+from bygones.ledger.model.span import Span, Spans, lasting_all, save_spans, span_of, whole
 from bygones.ledger.model.standing import LEVEL, Standing
 from bygones.ledger.model.times import UNITS, When, as_datetime, day_in_words, format_instant, iso, short_day
 from bygones.ledger.storage import draw_table, rows, schema, timeline
 from bygones.ledger.storage.revised_table import in_effect
 from bygones.ledger.storage.store import LedgerError
 from bygones.ledger.storage.transaction import SKEW, Transaction
+from bygones.ledger.storage.turn_times import TimedTurn, turns_during
 from bygones.memory import Capped, Discounted, Memory, MemoryState, PerfectRecall
 
 METHOD = 2
@@ -52,6 +57,9 @@ class StaleProposalError(LedgerError):
 JOINS = "joins on"
 """Begins the reason why an agent who joins later is left out of a date."""
 
+HAS_TURN = "has a turn from"
+"""Begins the reason why an agent is left out who has another turn at the same time."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Proposal(Answer):
@@ -66,6 +74,7 @@ class Proposal(Answer):
         draw: by which equally good choices were told apart.
         usual: the usual report of each agent, where reports are normalised; else empty.
         learned_from: from how many decisions prices were learned.
+        spans: how long each thing lasts, if known.
     """
 
     request: Problem
@@ -76,6 +85,7 @@ class Proposal(Answer):
     draw: Draw
     usual: Mapping[str, float] = field(default_factory=dict)
     learned_from: int = 0
+    spans: Spans = field(default_factory=dict)
 
     @property
     def at(self) -> int:
@@ -164,6 +174,7 @@ class Proposal(Answer):
             **({"usual": dict(self.usual)} if self.usual else {}),
             "optimal": self.allocation.optimal,
             "gap": self.allocation.gap,
+            **save_spans(self.spans),
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -182,6 +193,7 @@ class Proposal(Answer):
             **({"usual": dict(self.usual)} if self.usual else {}),
             "utilities": self.utilities,
             "commitment": self.commitment,
+            **({"length": {item: span.to_dict() for item, span in self.spans.items()}} if self.spans else {}),
         }
 
     def __repr__(self) -> str:
@@ -194,16 +206,43 @@ class Proposal(Answer):
 
 
 def propose(
-    connection: sa.Connection, book: RuleBook, head: int, request: Problem, at: When | None, now: int
+    connection: sa.Connection,
+    book: RuleBook,
+    head: int,
+    request: Problem,
+    at: When | None,
+    now: int,
+    lengths: Mapping[str, str] = MappingProxyType({}),
 ) -> Proposal:
     """The best allocation from the standing at an instant, by default now.
 
-    It cannot be ahead of the clock, and not before anything that has been received or decided by now.
+    It cannot be ahead of the clock, and not before anything that has been received or decided by now. `lengths` are how
+    long each thing lasts; who cannot be there all the time, or has another turn then, is refused.
     """
     time = _time(connection, book, at, now)
     stood = timeline.standing(connection, book, time)
+    spans = lasting_all(lengths, time, book.zone)
+    check_all_through(connection, request, stood, spans)
+    request = stood.rules.weighted(request, spans, time, book.zone)
     draw = draw_table.next_draw(connection, request.to_dict(), time, book.zone)
-    return proposal(connection, stood, request, head, draw)
+    return replace(proposal(connection, stood, request, head, draw), spans=spans)
+
+
+def check_all_through(
+    connection: sa.Connection, request: Problem, stood: Standing, spans: Spans, head: int | None = None
+) -> None:
+    """Refuses a decision about things that last if someone in the request cannot take one of them."""
+    if not spans:
+        return
+    check_together(request, spans, stood.rules)
+    _check_agents(request, stood, [stood.names[row] for row in stood.present])
+    turns = turns_during(connection, whole(spans), head)
+    for agent, why in _prevented(request, stood, spans, turns).items():
+        for reason in why.values():
+            raise ValueError(
+                f"agent {why_left_out(repr(agent), reason)[:-1]} and cannot take part in this decision: leave them "
+                "out, or empty their cell; `bygones ledger rules LEDGER --overlaps allowed` allows overlapping turns"
+            )
 
 
 def proposal(
@@ -286,19 +325,86 @@ def record(tx: Transaction, time: int, proposal: Proposal, details: dict[str, An
     return [decision, *records.amounts(tx, "received", entries, refers=decision.seq)]
 
 
-def possible(request: Problem, stood: Standing) -> tuple[Problem, dict[str, str]]:
-    """The request of the agents who take part at an instant, and why others do not."""
+def possible(
+    request: Problem, stood: Standing, spans: Spans | None = None, turns: Sequence[TimedTurn] = ()
+) -> tuple[Problem, dict[str, str]]:
+    """The request of the agents who can take part, and why others cannot.
+
+    Args:
+        request: the things to allocate, and everyone's needs.
+        stood: where everyone stands, and when they take part.
+        spans: how long each thing lasts; the agent has to be there all the time.
+        turns: the turns that agents have then, which must not overlap with what they are given.
+    """
     status = dict(zip(stood.names, stood.status, strict=True))
     for agent in request.agent_names:
         if agent not in status:
             raise rows.unknown_agent(agent, stood.names)
+    if spans:
+        return _possible_all_through(request, stood, spans, turns)
     left_out = {agent: status[agent] for agent in request.agent_names if status[agent] != PRESENT}
     return request.among([agent for agent in request.agent_names if agent not in left_out]), left_out
 
 
+def _possible_all_through(
+    request: Problem, stood: Standing, spans: Spans, turns: Sequence[TimedTurn]
+) -> tuple[Problem, dict[str, str]]:
+    """As `possible`, for things that last: an agent may be able to take some of them and not others."""
+    prevented = _prevented(request, stood, spans, turns)
+    able = {
+        agent: {item: utility for item, utility in request.worth.get(agent, {}).items() if item not in why}
+        for agent, why in prevented.items()
+    }
+    left_out = {agent: next(iter(why.values())) for agent, why in prevented.items() if why and not able[agent]}
+    here = request.among([agent for agent in request.agent_names if agent not in left_out])
+    if not any(why for agent, why in prevented.items() if agent not in left_out):
+        return here, left_out
+    return here.with_worth({agent: able[agent] for agent in here.agent_names}, request.kind), left_out
+
+
+def _prevented(
+    request: Problem, stood: Standing, spans: Spans, turns: Sequence[TimedTurn]
+) -> dict[str, dict[str | None, str]]:
+    """By agent, the things that they cannot take, and why."""
+    changes = dict(zip(stood.names, stood.participation, strict=True))
+    taken: dict[str, list[Span]] = {}
+    for turn in turns if stood.rules.overlaps == "refused" else ():
+        taken.setdefault(turn.agent, []).append(turn.span)
+
+    def why(agent: str, span: Span) -> str:
+        state = status_over(changes[agent], span)
+        other = next((each for each in taken.get(agent, ()) if each.overlaps(span)), None)
+        overlap = "" if other is None else f"{HAS_TURN} {other.in_words(stood.zone)}"
+        return overlap if state == PRESENT else state
+
+    return {
+        agent: {
+            item: reason
+            for item in request.worth.get(agent) or [None]
+            if (reason := why(agent, span_of(spans, item, stood.at)))
+        }
+        for agent in request.agent_names
+    }
+
+
+def check_together(request: Problem, spans: Spans, rules: Rules) -> None:
+    """Refuses items that one agent might have at the same time."""
+    if rules.overlaps == "allowed" or not spans or not isinstance(request, Assign):
+        return
+    most = request.n_items if request.capacity is None else int(np.max(request.capacity))
+    times = {item: span_of(spans, item, 0) for item in request.item_names}
+    for one, other in combinations(times, 2) if most > 1 else ():
+        if times[one].overlaps(times[other]):
+            raise ValueError(
+                f"{one} and {other} are at the same time, and with a capacity of {most} one agent could have both: "
+                f"leave the capacity out, give the time of each (--length {one}=10h), or allow it with `bygones ledger "
+                "rules LEDGER --overlaps allowed`"
+            )
+
+
 def why_left_out(agent: str, why: str) -> str:
     """Why an agent could not be chosen on a date, in a sentence."""
-    return f"{agent} {why if why.startswith(JOINS) else f'is {why}'}."
+    return f"{agent} {why if why.startswith((JOINS, HAS_TURN)) else f'is {why}'}."
 
 
 def fill(

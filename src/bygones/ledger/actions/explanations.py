@@ -174,6 +174,11 @@ class LaterChange(NamedTuple):
 def changes_since(connection: sa.Connection, event: Event) -> list[LaterChange]:
     """The later events that change this one, in the order of recording."""
     direct = _referring(connection, [event.seq])
+    if event.kind in RECEIVED:
+        direct += [rows.load_event(connection, seq) for seq in derived.other_ends(connection, "takes", event.seq)]
+        cause = [] if event.refers is None else _referring(connection, [event.refers])
+        direct += [each for each in cause if each.kind == "void"]
+        return _of(connection, event, sorted(direct, key=lambda each: each.seq))
     if event.kind not in DECISIONS:
         return _of(connection, event, direct)
     # The amounts received through a decision were recorded with it. Later events change them, as a swap does.

@@ -118,8 +118,9 @@ class Preview(Answer):
                 f"{counted(self.rows, 'row')}"
             )
         if self.near:
-            groups = "; ".join(listed(quoted(group)) for group in self.near[:SHOWN])
-            likely.append(f"some names are nearly the same: {groups}")
+            groups = [listed(quoted(group)) for group in self.near[:SHOWN]]
+            more = [f"and {len(self.near) - SHOWN:,} more"] if len(self.near) > SHOWN else []
+            likely.append(f"some names are nearly the same: {'; '.join([*groups, *more])}")
         return likely
 
     def repetition(self) -> str:
@@ -234,7 +235,10 @@ def asked(entries: Sequence[Entry], book: RuleBook) -> list[Any]:
     return [
         "record",
         None,
-        [[entry.agent, keys.number(entry.amount), book.maybe(entry.at), entry.note] for entry in entries],
+        [
+            [entry.agent, keys.number(entry.amount), book.maybe(entry.at), entry.note, *filter(None, [entry.length])]
+            for entry in entries
+        ],
     ]
 
 

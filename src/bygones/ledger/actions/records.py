@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -23,10 +23,12 @@ from bygones.ledger.model.rules import (
     check_newcomers,
     check_settings,
 )
+from bygones.ledger.model.span import UNTIL, Span, lasted
 from bygones.ledger.model.times import When
 from bygones.ledger.storage import derived, keys, revised_table, rows, schema, timeline
 from bygones.ledger.storage.revised_table import in_effect
 from bygones.ledger.storage.transaction import FURTHEST, SKEW, ImpossibleError, Transaction
+from bygones.ledger.storage.turn_times import turns_during
 
 NAMED = 5
 """As many of the events that stand in the way of a void are named."""
@@ -90,8 +92,24 @@ def take_part(tx: Transaction, kind: str, agent: str, at: When | None, note: str
     changes = _participation(tx, names)[name]
     if kind == "leave":
         _check_nothing_after(tx, name, time)
+        if _void_ahead(tx, name, time, note):
+            tx.finish()
+            changes = _participation(tx, names)[name]
     participation.with_change(changes, time, kind, name, tx.book.zone)
     return tx.append(kind, time, agent=name, note=check_text("note", note))
+
+
+def _void_ahead(tx: Transaction, name: str, time: int, note: str) -> bool:
+    """Makes an agent's holds and resumes that lie ahead, and after an instant, void; whether there were any."""
+    table = schema.events
+    ahead = [table.c.kind.in_(("hold", "resume")), table.c.time > max(time, tx.recorded), schema.agents.c.name == name]
+    query = sa.select(table.c.seq).join_from(table, schema.agents).where(*ahead, in_effect())
+    # The latest first: a hold whose resume still counts cannot be void.
+    latest_first = query.order_by(table.c.time.desc(), table.c.seq.desc())
+    seqs = list(tx.connection.execute(latest_first).scalars())
+    for seq in seqs:
+        void(tx, seq, note)
+    return bool(seqs)
 
 
 def amounts(
@@ -107,7 +125,7 @@ def amounts(
     if not entries:
         return []
     ahead = FURTHEST if kind == "planned" else SKEW
-    abouts = [None] * len(entries) if details is None else details
+    abouts = [None] * len(entries) if details is None else list(details)
     times = [tx.time(entry.at, ahead=ahead, name=name_of(i, entries, "at")) for i, entry in enumerate(entries)]
     names = [check_text(name_of(i, entries, "agent"), entry.agent, empty=False) for i, entry in enumerate(entries)]
     numbers = [check_amount(name_of(i, entries, "amount"), entry.amount, kind) for i, entry in enumerate(entries)]
@@ -118,11 +136,47 @@ def amounts(
         if not participation.was_member(changes[name], time):
             what = f"{name_of(i, entries, 'agent')} {name!r}"
             raise ValueError(f"{what} was not a member at {tx.book.format_instant(time)}")
+    if any(entry.length for entry in entries):
+        abouts = _with_ends(tx, entries, names, times, changes)
     own = [None if entry.key is None else keys.check_key(entry.key) for entry in entries]
     return [
         tx.append(kind, time, agent=name, amount=amount, refers=refers, note=note, details=about, key=key)
         for time, name, amount, note, about, key in zip(times, names, numbers, notes, abouts, own, strict=True)
     ]
+
+
+def _with_ends(
+    tx: Transaction,
+    entries: Sequence[Entry],
+    names: Sequence[str],
+    times: Sequence[int],
+    changes: Mapping[str, Participation],
+) -> list[dict[str, Any] | None]:
+    """The details of entries that last, refused if an agent was away for some of it or has two turns at once."""
+    spans = [
+        lasted(entry.length, time, tx.book.zone, name_of(i, entries, "length")) if entry.length else Span(time, time)
+        for i, (entry, time) in enumerate(zip(entries, times, strict=True))
+    ]
+    tx.finish()
+    taken: dict[str, list[Span]] = {}
+    for turn in turns_during(tx.connection, Span(min(times), max(span.end for span in spans))):
+        taken.setdefault(turn.agent, []).append(turn.span)
+    for i, (name, span) in enumerate(zip(names, spans, strict=True)):
+        if not span.hours:
+            continue
+        what = f"{name_of(i, entries, 'agent')} {name!r}"
+        state = participation.status_over(changes[name], span)
+        if state == participation.AWAY:
+            raise ValueError(f"{what} was not a member all through {span.in_words(tx.book.zone)}")
+        other = next((each for each in taken.setdefault(name, []) if each.overlaps(span)), None)
+        if other is not None and tx.book.at(span.start).overlaps == "refused":
+            raise ValueError(
+                f"{what} has a turn from {other.in_words(tx.book.zone)}, which overlaps with "
+                f"{span.in_words(tx.book.zone)}: correct one of them, or allow overlapping turns with `bygones ledger "
+                "rules LEDGER --overlaps allowed --at TIME`"
+            )
+        taken[name].append(span)
+    return [{UNTIL: span.end} if span.hours else None for span in spans]
 
 
 def correct(tx: Transaction, seq: int, amount: float, note: str) -> Event:

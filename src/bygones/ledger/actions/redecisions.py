@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,11 +26,13 @@ from bygones.ledger.model import fold
 from bygones.ledger.model.events import RECEIVED, Event
 from bygones.ledger.model.fold import Facts, Snapshot
 from bygones.ledger.model.rules import RuleBook
+from bygones.ledger.model.span import load_spans, whole
 from bygones.ledger.model.standing import standing_of
 from bygones.ledger.model.times import iso
 from bygones.ledger.storage import derived, keys, revised_table, rows, schema, timeline
 from bygones.ledger.storage.revised_table import in_effect
 from bygones.ledger.storage.transaction import Transaction
+from bygones.ledger.storage.turn_times import turns_during
 
 CANNOT = "it could not be made with today's knowledge"
 
@@ -192,10 +195,11 @@ class _Past:
         draw = remade.draw_of(self._connection, decision)
         if request is None or draw is None:
             raise ValueError("its kind of request is not known to this version")
-        stood = standing_of(self._book, self._agents, decision.time)
-        request, _ = possible(request, stood)  # someone may have been on hold or away
+        stood, spans = standing_of(self._book, self._agents, decision.time), load_spans(decision.details or {})
+        turns = turns_during(self._connection, whole(spans), without=[decision.seq]) if spans else []
+        request, _ = possible(request, stood, spans, turns)  # someone may have been on hold or away, or have a turn
         head = int(self._connection.execute(sa.select(schema.ledger.c.head)).scalar_one())
-        return proposal(self._connection, stood, request, head, draw, not_yet)
+        return replace(proposal(self._connection, stood, request, head, draw, not_yet), spans=spans)
 
     def keep(self, decision: Event) -> None:
         """A decision stays unchanged."""

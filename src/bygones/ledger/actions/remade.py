@@ -17,11 +17,13 @@ from bygones.allocation.problem_contract import Given
 from bygones.allocation.problems import problem_from
 from bygones.document.document import Document
 from bygones.kinds import words
-from bygones.ledger.actions.decisions import METHODS, Proposal, fill, possible, proposal
+from bygones.ledger.actions.decisions import METHODS, Proposal, check_all_through, fill, possible, proposal
 from bygones.ledger.model.draws import Draw, number_of_day
-from bygones.ledger.model.events import Event, load_details
+from bygones.ledger.model.events import RECEIVED, Event, load_details
+from bygones.ledger.model.span import load_spans, whole
 from bygones.ledger.model.standing import Standing
 from bygones.ledger.storage import derived, rows, schema, timeline
+from bygones.ledger.storage.turn_times import turns_during
 
 
 class Told(NamedTuple):
@@ -40,13 +42,23 @@ class Told(NamedTuple):
 def told(connection: sa.Connection, event: Event) -> Told:
     """The assignments of a recorded decision, and the reasons."""
     given, stood = derived.load_given(connection, event.seq), standing_before(connection, event)
-    gets = stood.rules.gets_in_words(given, problem_from((event.details or {})["request"]))
+    gets = stood.rules.gets_in_words(_assigned(connection, event), problem_from((event.details or {})["request"]))
     again = as_recorded(connection, event, stood, given)
     if again is None:
         verb = words(stood.rules.kind).gets
         headline = "; ".join(f"{agent} {verb} {what}" for agent, what in gets.items()) or "Nobody is served."
         return Told(gets, Document(headline, label="Decision"), None)
     return Told(gets, again.document(), again)
+
+
+def _assigned(connection: sa.Connection, event: Event) -> list[Given]:
+    """The assignments of a decision, with the turns that stayed on a date that was planned again."""
+    if "turns" not in (event.details or {}):
+        return derived.load_given(connection, event.seq)
+    table = schema.events
+    turns = rows.load_events(connection, table.c.refers == event.seq, table.c.kind.in_(RECEIVED))
+    own = [turn.seq for turn in turns if not derived.linked(connection, "takes", turn.seq)]
+    return [given for seq in own for given in derived.load_given(connection, seq)]
 
 
 def answer(connection: sa.Connection, event: Event) -> Proposal:
@@ -88,12 +100,18 @@ def decided_again(connection: sa.Connection, event: Event, stood: Standing) -> P
     request, draw = problem_from(details.get("request", {})), draw_of(connection, event)
     if request is None or draw is None:
         return None
+    spans = load_spans(details)
+    turns = turns_during(connection, whole(spans), event.seq - 1) if spans else []
     if "turns" in details or "kept" in details:
-        here, (kept, vacant) = possible(request, stood)[0], kept_and_vacant(details)
-        return fill(connection, stood, here, [agent for agent, *_ in kept], vacant, event.seq - 1, draw)[0]
+        here, (kept, vacant) = possible(request, stood, spans, turns)[0], kept_and_vacant(details)
+        again = fill(connection, stood, here, [agent for agent, *_ in kept], vacant, event.seq - 1, draw)[0]
+        return replace(again, spans=spans)
     if event.kind == "plan" or "redecides" in details:
-        request, _ = possible(request, stood)  # someone may have been on hold or away
-    return proposal(connection, stood, request, event.seq - 1, draw, _made_together(connection, event))
+        request, _ = possible(request, stood, spans, turns)  # someone may have been on hold or away
+    else:
+        check_all_through(connection, request, stood, spans, event.seq - 1)
+    made = proposal(connection, stood, request, event.seq - 1, draw, _made_together(connection, event))
+    return replace(made, spans=spans)
 
 
 def kept_and_vacant(details: dict[str, Any]) -> tuple[list[list[Any]], list[str | None]]:
@@ -102,6 +120,11 @@ def kept_and_vacant(details: dict[str, Any]) -> tuple[list[list[Any]], list[str 
         return details["kept"], details["vacant"]
     turns = details["turns"]
     return [turn for turn in turns if not turn[-1]], [turn[1] for turn in turns if turn[-1]]
+
+
+def causes(turns: Sequence[Sequence[Any]]) -> tuple[str, ...]:
+    """Why a date was planned again: who could not take a turn that they had."""
+    return tuple(f"{agent} is {why}" for agent, *_, why in turns if why)
 
 
 def can_repeat(details: dict[str, Any]) -> bool:

@@ -80,7 +80,8 @@ class Event(NamedTuple):
 class Entry(NamedTuple):
     """Something received, or an offset, to be recorded; by default now. With a key it is recorded once only.
 
-    `where` is the place it was read from, such as a file and a row of it, for messages.
+    `where` is the place it was read from, such as a file and a row of it, for messages. `length` is how long the turn
+    lasted, such as `10h` or `20:00-06:00`, or until when, such as `until 06:00`; empty if it is not known.
     """
 
     agent: str
@@ -89,6 +90,7 @@ class Entry(NamedTuple):
     note: str = ""
     key: str | None = None
     where: str = ""
+    length: str = ""
 
 
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from bygones.ledger.model.events import canonical
+from bygones.ledger.model.span import Span
 from bygones.ledger.model.times import format_instant
 
 Participation: TypeAlias = tuple[tuple[int, str], ...]
@@ -51,6 +52,13 @@ def status(changes: Participation, time: int) -> str:
             break
         state = _NEXT[state, kind]
     return state
+
+
+def status_over(changes: Participation, span: Span) -> str:
+    """Whether the agent is present all through a turn, or else away or on hold for some of it."""
+    states = [status(changes, span.start)]
+    states += [status(changes, at) for at, _ in changes if span.start < at < span.end]
+    return next((state for state in states if state != PRESENT), PRESENT)
 
 
 def was_member(changes: Participation, time: int) -> bool:

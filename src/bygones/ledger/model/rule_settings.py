@@ -9,6 +9,8 @@ from bygones.ledger.model.remembering import DISCOUNTED
 from bygones.ledger.model.rules import NO_RULES, Change, Rules
 from bygones.ledger.model.times import format_instant
 
+_SHOWN_IF_SET = ("half_lives", "cap", "thing", "unit", "turn_weights")
+
 
 def rules_document(rules: Rules, ahead: Sequence[Change], zone: str) -> Document:
     """The rules in force, and the changes ahead."""
@@ -16,7 +18,7 @@ def rules_document(rules: Rules, ahead: Sequence[Change], zone: str) -> Document
     in_force = {
         name: value
         for name, value in rules.to_dict().items()
-        if name not in unused and (value or name not in ("half_lives", "cap", "thing", "unit"))
+        if name not in unused and (value or name not in _SHOWN_IF_SET) and (name, value) != ("overlaps", "refused")
     }
     blocks: list[Block] = [Table("", ["rule", "setting"], list(settings_in_words(in_force)))]
     for change in ahead:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any, NamedTuple, SupportsFloat, get_args
+from typing import Any, Literal, NamedTuple, SupportsFloat, TypeAlias, get_args
 
 import numpy as np
 
@@ -33,8 +33,13 @@ from bygones.ledger.model.remembering import (
     remembered_in_words,
     remembering,
 )
+from bygones.ledger.model.span import Spans, span_of
 from bygones.ledger.model.times import UNITS, When, duration, instant
+from bygones.ledger.model.turn_weights import check_holidays, read_weights
 from bygones.welfare import parse_welfare
+
+Overlaps: TypeAlias = Literal["refused", "allowed"]
+"""Whether an agent may have two turns at the same time."""
 
 NEWCOMER_RULES = ("zero", "mean", "median", "entitled share")
 """Newcomer rules by name; a number is accepted as well."""
@@ -77,6 +82,10 @@ class Rules:
             chooses k agents. Ledgers of before there were rules decide one step at a time.
         thing: the thing that is allocated, in the singular, such as `shift`; decisions are explained in this word.
         unit: that of amounts, such as `h` or `GPU-hours`.
+        overlaps: whether an agent may have two turns at the same time: `refused` or `allowed`. It concerns turns of
+            which the length is known.
+        turn_weights: what a turn counts for by when it is, such as `22:00-06:00=1.25, sat-sun=1.5`; see
+            `model.turn_weights`. The needs of decisions and plans are multiplied by it.
         time_zone: in which days begin and end, times without a zone are read, and all times are shown, such as
             `Europe/Berlin`. The latest setting holds for the whole ledger.
     """
@@ -95,6 +104,8 @@ class Rules:
     cap: float | None = None
     thing: str = ""
     unit: str = ""
+    overlaps: Overlaps = "refused"
+    turn_weights: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.half_life, str):
@@ -123,6 +134,8 @@ class Rules:
         check_form(welfare, self.kind)
         object.__setattr__(self, "rule", checked_rule(self.rule))
         check_one_of("reports", self.reports, get_args(Reports))
+        check_one_of("overlaps", self.overlaps, get_args(Overlaps))
+        read_weights(self.turn_weights)
         if self.rule == "prices":
             price_form(welfare)
             if not self.fades_alike:
@@ -145,6 +158,17 @@ class Rules:
     def handed_out(self) -> Thing:
         """The thing that is allocated, in words."""
         return Thing(self.thing, self.unit)
+
+    def weighted(self, request: Problem, spans: Spans, at: int, zone: str) -> Problem:
+        """A request with its needs multiplied by the weights of its turns."""
+        if not self.turn_weights:
+            return request
+        weights = read_weights(self.turn_weights)
+        worth = {
+            agent: {item: need * weights.of(span_of(spans, item, at), zone) for item, need in mine.items()}
+            for agent, mine in request.worth.items()
+        }
+        return request.with_worth(worth, request.kind)
 
     def gets_in_words(self, given: Sequence[Given], request: Problem | None) -> dict[str, str]:
         """The assignment of each agent, in words."""
@@ -242,6 +266,7 @@ def check_entitlement(weight: SupportsFloat, agent: str, kind: Kind = "good") ->
 
 def check_settings(settings: Mapping[str, Any]) -> None:
     """Refuses rules beyond the bounds. Rules that an earlier version recorded are read anyway."""
+    check_holidays(settings.get("turn_weights", ""))
     half_lives = {
         f"half_life of {agent!r}": own for agent, own in settings.get("half_lives", {}).items() if own is not None
     }

@@ -27,7 +27,7 @@ from bygones.document.document import Answer, Bar, Cell, Column, Document, Faint
 from bygones.kinds import words
 from bygones.ledger.model import fold
 from bygones.ledger.model.fold import NEVER, Snapshot
-from bygones.ledger.model.participation import PRESENT, status
+from bygones.ledger.model.participation import PRESENT, Participation, status
 from bygones.ledger.model.rules import RuleBook, Rules
 from bygones.ledger.model.times import format_instant, iso, short_day
 
@@ -52,6 +52,7 @@ class Standing(Answer):
         joined: the instants at which they last joined.
         last: the instants at which something was last received, or `NEVER`.
         zone: the time zone in which instants are shown.
+        participation: when they took part, and will by the holds, joins and departures ahead.
     """
 
     at: int
@@ -65,6 +66,7 @@ class Standing(Answer):
     joined: np.ndarray
     last: np.ndarray
     zone: str = "UTC"
+    participation: tuple[Participation, ...] = ()
 
     def __len__(self) -> int:
         return len(self.names)
@@ -231,6 +233,7 @@ def standing_of(book: RuleBook, agents: Snapshot, at: int) -> Standing:
         joined=np.array(joins, dtype=np.int64),
         last=agents.last,
         zone=book.zone,
+        participation=agents.participation,
     )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -16,10 +18,12 @@ from bygones.document.document import Block, Column, Document, Table
 from bygones.ledger.actions import records
 from bygones.ledger.actions.decisions import Proposal, fill, possible
 from bygones.ledger.actions.explanations import SWAPPED
+from bygones.ledger.actions.remade import causes
 from bygones.ledger.model.events import RECEIVED, Entry, Event, load_details
-from bygones.ledger.model.participation import PRESENT, status
+from bygones.ledger.model.participation import PRESENT, Participation, status, status_over
 from bygones.ledger.model.participation import read as read_participation
 from bygones.ledger.model.rules import RuleBook, Rules
+from bygones.ledger.model.span import Spans, load_spans, whole
 from bygones.ledger.model.times import as_datetime, day_in_words, instant, iso
 from bygones.ledger.plans.date_needs import DateNeeds
 from bygones.ledger.plans.planned_dates import (
@@ -36,6 +40,7 @@ from bygones.ledger.plans.planned_dates import (
 from bygones.ledger.storage import derived, draw_table, keys, revised_table, rows, schema, timeline
 from bygones.ledger.storage.revised_table import in_effect
 from bygones.ledger.storage.transaction import Transaction
+from bygones.ledger.storage.turn_times import span_of_event, turns_during
 
 NOBODY_ELSE = "nobody else can take it"
 
@@ -49,6 +54,7 @@ class Replanned(NamedTuple):
         before: who had which turn.
         after: who has which turn now.
         why: for each turn that could not stay, the reason.
+        spans: how long each item lasts, if known.
     """
 
     at: int
@@ -56,6 +62,7 @@ class Replanned(NamedTuple):
     before: tuple[Turn, ...]
     after: tuple[Turn, ...]
     why: tuple[str, ...]
+    spans: Spans = MappingProxyType({})
 
     @property
     def changed(self) -> int:
@@ -69,8 +76,10 @@ class Replanned(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """The date, of the types that JSON has."""
         before, after = ([turn._asdict() for turn in turns] for turns in (self.before, self.after))
-        return self._asdict() | {
-            "at": iso(self.at), "before": before, "after": after, "why": list(self.why), "changed": self.changed
+        length = {"length": {item: span.to_dict() for item, span in self.spans.items()}} if self.spans else {}
+        return {
+            "at": iso(self.at), "all_day": self.all_day, "before": before, "after": after, "why": list(self.why),
+            "changed": self.changed, **length,
         }  # fmt: skip
 
 
@@ -153,7 +162,7 @@ def replanned_document(
     ]  # fmt: skip
     rows = [
         [
-            date_in_words(date.at, date.all_day, zone),
+            date_in_words(date.at, date.all_day, zone, date.spans),
             turns_in_words(date.before),
             turns_in_words(date.after),
             "; ".join(date.why),
@@ -162,7 +171,10 @@ def replanned_document(
     ]
     changed = counted(sum(date.changed for date in dates), "turn")
     headline = f"{changed} reassigned on {counted(len(dates), 'date')} (times in {zone})"
-    closing = "Recorded." if recorded else "Nothing was recorded: add --accept to record this."
+    if recorded and all(date.before == date.after for date in dates):
+        closing = "Nothing was recorded, since nothing can be changed."
+    else:
+        closing = "Recorded." if recorded else "Nothing was recorded: add --accept to record this."
     return Document(headline, [Table("", columns, rows), *open_turns, closing], "Plan")
 
 
@@ -182,19 +194,27 @@ def replan(
         details = load_details(plan.details)
         now = (needs or {}).get(int(plan.time))
         if now is not None:
-            participation = rows.participation_of(tx.connection, now.request.agent_names)
-            now, _ = without_later_joiners(now, participation, tx.book.zone)
-        request = _asked(problem_from(details["request"]), now)
+            now, _ = without_later_joiners(now, _members(tx, now), tx.book.zone)
+        request = problem_from(details["request"])
+        if now is not None and isinstance(request, Assign) is not isinstance(now.request, Assign):
+            raise ValueError(
+                f"{tx.book.format_instant(plan.time)} was planned from a table of another form, either with or without "
+                "items: give a table with the columns of the plan's table"
+            )
+        if now is not None:
+            rules = tx.book.at(plan.time)
+            now = now._replace(request=rules.weighted(now.request, load_spans(details), plan.time, tx.book.zone))
+        request = _asked(request, now)
         why = {turn.seq: _cannot(turn, now) for turn in turns}
         if not any(why.values()) or request is None:
             continue
         had = [[turn.agent, turn.item, turn.part, turn.amount, why[turn.seq]] for turn in turns]
-        before, all_day = tuple(turn.turn for turn in turns), turns[0].all_day
+        before, all_day, spans = tuple(turn.turn for turn in turns), turns[0].all_day, load_spans(details)
         kept = [turn for turn in turns if not why[turn.seq]]
         try:
             decision, stay = _filled(tx, plan, request, kept, [turn.item for turn in turns if why[turn.seq]])
         except ValueError:
-            changes.append(Replanned(plan.time, all_day, before, before, (*_reasons(had), NOBODY_ELSE)))
+            changes.append(Replanned(plan.time, all_day, before, before, (*causes(had), NOBODY_ELSE), spans))
             stuck.append([plan.seq, had])
             continue
         records.void(tx, plan.seq, note)
@@ -206,12 +226,35 @@ def replan(
             "all_day": all_day,
             "redecides": plan.seq,
         }
-        record_date(tx, plan.time, about, [*staying, *decision.given], check_text("note", note))
-        after = (*(turn.turn for turn in kept if stay), *turns_of(decision.given, request, tx.book.at(plan.time)))
-        changes.append(Replanned(plan.time, all_day, before, after, _reasons(had)))
+        new = record_date(tx, plan.time, about, [*staying, *decision.given], check_text("note", note))
+        left = [turn for turn in turns if not (stay and turn in kept)]
+        now_counts = _correct_again(tx, left, decision.given, new[len(staying) :])
+        after = (*(turn.turn for turn in kept if stay), *turns_of(now_counts, request, tx.book.at(plan.time)))
+        changes.append(Replanned(plan.time, all_day, before, after, causes(had), spans))
     if stuck and len(stuck) < len(changes):
         tx.together(stuck=stuck)
     return changes
+
+
+def _correct_again(
+    tx: Transaction, left: Sequence[PlannedTurn], given: Sequence[Given], turns: Sequence[Event]
+) -> list[Given]:
+    """Corrects new turns to the amounts to which the turns before them were corrected; their amounts now.
+
+    A corrected amount holds for every agent, as in a swap. The parts of an amount are divided again.
+    """
+    counts = revised_table.amounts_of(tx.connection, [turn.seq for turn in left if turn.part is None])
+    corrected = [(turn.item, counts[turn.seq]) for turn in left if turn.seq in counts]
+    now = list(given)
+    for place, each in enumerate(given):
+        amount_of = next((pair for pair in corrected if pair[0] == each.item), None)
+        if amount_of is not None:
+            corrected.remove(amount_of)
+            now[place] = each._replace(utility=amount_of[1])
+    changed = [place for place, each in enumerate(given) if now[place] != each]
+    to = [now[place].utility for place in changed]
+    records.correct_all(tx, [turns[place] for place in changed], to, "as corrected before")
+    return now
 
 
 def _filled(
@@ -221,15 +264,13 @@ def _filled(
     with tx.trying():
         records.void(tx, plan.seq)
         tx.finish()
-        stood = timeline.standing(tx.connection, tx.book, plan.time)
-        here, _ = possible(request, stood)
+        stood, spans = timeline.standing(tx.connection, tx.book, plan.time), load_spans(load_details(plan.details))
+        others = turns_during(tx.connection, whole(spans)) if spans else []
+        here, _ = possible(request, stood, spans, others)
         draw = draw_table.draw_for_date(tx.connection, plan.time, tx.book.zone)
-        return fill(tx.connection, stood, here, {turn.agent for turn in kept}, vacant, int(tx.head.head), draw)
-
-
-def _reasons(had: Sequence[Sequence[Any]]) -> tuple[str, ...]:
-    """Who cannot take a turn, and why."""
-    return tuple(f"{agent} is {why}" for agent, *_, why in had if why)
+        taken = {turn.agent for turn in kept}
+        decision, stay = fill(tx.connection, stood, here, taken, vacant, int(tx.head.head), draw)
+        return replace(decision, spans=spans), stay
 
 
 def replanned(tx: Transaction, events: Sequence[Event]) -> list[Replanned]:
@@ -240,15 +281,32 @@ def replanned(tx: Transaction, events: Sequence[Event]) -> list[Replanned]:
         details = plan.details or {}
         given = [Given(*fields) for *fields, _ in turns]
         before = turns_of(given, problem_from(details["request"]), tx.book.at(plan.time))
-        changes.append(Replanned(plan.time, details["all_day"], before, before, (*_reasons(turns), NOBODY_ELSE)))
+        why, spans = (*causes(turns), NOBODY_ELSE), load_spans(details)
+        changes.append(Replanned(plan.time, details["all_day"], before, before, why, spans))
+    to = {event.refers: (event.details or {})["to"] for event in events if event.kind == "correction"}
     for event in (event for event in events if event.kind == "plan"):
         details, rules = event.details or {}, tx.book.at(event.time)
         request = problem_from(details["request"])
         had = [Given(*fields) for *fields, _ in details["turns"]]
-        after = [derived.load_given(tx.connection, turn.seq)[0] for turn in events if turn.refers == event.seq]
+        after = [
+            derived.load_given(tx.connection, turn.seq)[0]._replace(utility=to.get(turn.seq, turn.amount or 0.0))
+            for turn in events
+            if turn.refers == event.seq
+        ]
         before, now = (turns_of(given, request, rules) for given in (had, after))
-        changes.append(Replanned(event.time, details["all_day"], before, now, _reasons(details["turns"])))
+        why, spans = causes(details["turns"]), load_spans(details)
+        changes.append(Replanned(event.time, details["all_day"], before, now, why, spans))
     return sorted(changes, key=lambda change: change.at)
+
+
+def _members(tx: Transaction, now: DateNeeds) -> dict[str, Participation]:
+    """When each agent of a date took part, refused if any has never joined."""
+    participation = rows.participation_of(tx.connection, now.request.agent_names)
+    for agent in now.request.agent_names:
+        if agent not in participation:
+            error = rows.unknown_agent(agent, rows.load_names(tx.connection))
+            raise ValueError(f"{tx.book.format_instant(now.at)}: {error}")
+    return participation
 
 
 def _asked(planned_for: Problem | None, now: DateNeeds | None) -> Problem | None:
@@ -318,9 +376,18 @@ def _terms(tx: Transaction, row: Event, given: Event) -> Given:
     """The terms on which an agent takes a turn in exchange for theirs, refused if they cannot take it."""
     taker, when = str(given.agent), tx.book.format_instant(row.time)
     stood = timeline.standing(tx.connection, tx.book, row.time)
-    status = dict(zip(stood.names, stood.status, strict=True)).get(taker, "not a member")
-    if status != PRESENT:
-        raise ValueError(f"{taker!r} is {status} at {when} and cannot take event {row.seq}")
+    changes = dict(zip(stood.names, stood.participation, strict=True)).get(taker)
+    for span in span_of_event(tx.connection, row):
+        status = "not a member" if changes is None else status_over(changes, span)
+        if status != PRESENT:
+            raise ValueError(f"{taker!r} is {status} at {when} and cannot take event {row.seq}")
+        others = turns_during(tx.connection, span, without=[row.seq, given.seq])
+        mine = next((turn for turn in others if turn.agent == taker), None)
+        if mine is not None and stood.rules.overlaps == "refused":
+            raise ValueError(
+                f"{taker!r} has a turn from {mine.span.in_words(tx.book.zone)} (event {mine.seq}) and cannot take "
+                f"event {row.seq} at {when}"
+            )
     counts = revised_table.amounts_of(tx.connection, [row.seq])
     amount = counts.get(row.seq, row.amount or 0.0)
     if row.refers is None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -19,18 +20,20 @@ from bygones.allocation.problem_contract import Given, Problem
 from bygones.allocation.problems import problem_from
 from bygones.document.document import Answer, Block, Cell, Column, Document, Table
 from bygones.ledger.actions import records, remade
-from bygones.ledger.actions.decisions import JOINS, Proposal, possible, proposal, why_left_out
+from bygones.ledger.actions.decisions import JOINS, Proposal, check_together, possible, proposal, why_left_out
 from bygones.ledger.model import fold
 from bygones.ledger.model.events import Entry, Event, load_details
-from bygones.ledger.model.participation import PRESENT, Participation, status
+from bygones.ledger.model.participation import PRESENT, Participation, status_over
 from bygones.ledger.model.participation import read as read_participation
 from bygones.ledger.model.rules import RuleBook, Rules
+from bygones.ledger.model.span import Span, Spans, load_spans, span_of, whole
 from bygones.ledger.model.standing import Standing, standing_of
 from bygones.ledger.model.times import as_datetime, day, day_in_words, iso, shown
 from bygones.ledger.plans.date_needs import DateNeeds
 from bygones.ledger.storage import derived, draw_table, rows, schema, timeline
 from bygones.ledger.storage.revised_table import corrects, in_effect
 from bygones.ledger.storage.transaction import FURTHEST, Transaction
+from bygones.ledger.storage.turn_times import TimedTurn, turns_during
 
 
 class Turn(NamedTuple):
@@ -52,10 +55,11 @@ class PlannedTurn(NamedTuple):
         agent: whose turn it is.
         what: the assignment, in words.
         amount: its utility, as corrected.
-        status: whether the agent is `present` then, `on hold` or `away`.
+        status: whether the agent is `present` all the time, `on hold` or `away`.
         recorded: when it was planned.
         item: which item it is, None for a place or a part of an amount.
         part: how much of an amount it is.
+        span: its time, from `at` on and at an end unless its length is not known.
     """
 
     seq: int
@@ -69,6 +73,7 @@ class PlannedTurn(NamedTuple):
     recorded: int
     item: str | None = None
     part: float | None = None
+    span: Span = Span(0, 0)
 
     @property
     def turn(self) -> Turn:
@@ -77,7 +82,9 @@ class PlannedTurn(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """The turn, of the types that JSON has."""
-        return self._asdict() | {"at": iso(self.at), "recorded": iso(self.recorded)}
+        times = {"at": iso(self.at), "recorded": iso(self.recorded)}
+        fields = {name: value for name, value in self._asdict().items() if name != "span"}
+        return fields | times | (self.span.to_dict() if self.span.hours else {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +168,7 @@ class Plan(Answer):
         return [f"{when}: {each.why_not(agent)}" for when, each in asked.items()]
 
     def _in_words(self, date: PlannedDate) -> str:
-        return date_in_words(date.needs.at, date.needs.all_day, self.after.zone)
+        return date_in_words(date.needs.at, date.needs.all_day, self.after.zone, date.needs.spans)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan, of the types that JSON has."""
@@ -186,7 +193,7 @@ def turns_document(turns: Sequence[PlannedTurn], zone: str) -> Document:
     rows: list[list[Cell]] = [
         [
             turn.seq,
-            date_in_words(turn.at, turn.all_day, zone),
+            date_in_words(turn.at, turn.all_day, zone, {"": turn.span}),
             turn.agent,
             turn.what,
             turn.amount,
@@ -211,8 +218,11 @@ def turns_in_words(turns: Sequence[Turn]) -> str:
     return "; ".join(f"{turn.agent}: {turn.what}" for turn in turns) or "nobody"
 
 
-def date_in_words(at: int, all_day: bool, zone: str) -> str:
-    """A date of a plan, with its time if it has one."""
+def date_in_words(at: int, all_day: bool, zone: str, spans: Spans = MappingProxyType({})) -> str:
+    """A date of a plan, with its time if it has one, and its end if all its turns are at the same time."""
+    times = {span for span in spans.values() if span.hours}
+    if len(times) == 1:
+        return next(iter(times)).in_words(zone)
     return day(at, zone) if all_day else shown(at, zone)
 
 
@@ -222,7 +232,7 @@ def draft(connection: sa.Connection, book: RuleBook, head: int, wanted: Sequence
     before = timeline.standing(connection, book, now)
     known = timeline.known_at(connection, book, wanted[0].at)
     participation = dict(zip(known.agents.names, known.agents.participation, strict=True))
-    reached, dates = wanted[0].at, list[PlannedDate]()
+    reached, dates, taken = wanted[0].at, list[PlannedDate](), list[TimedTurn]()
     for needs in wanted:
         changes = book.memory_changes_after(wanted[0].at)
         if changes is not None and changes <= needs.at:
@@ -234,14 +244,23 @@ def draft(connection: sa.Connection, book: RuleBook, head: int, wanted: Sequence
         reached = needs.at
         stood = standing_of(book, known.agents, needs.at)
         needs, joining = without_later_joiners(needs, participation, book.zone)
-        request, left_out = possible(needs.request, stood)
+        check_together(needs.request, needs.spans, stood.rules)
+        needs = needs._replace(request=stood.rules.weighted(needs.request, needs.spans, needs.at, book.zone))
+        others = [*turns_during(connection, whole(needs.spans)), *taken] if needs.spans else []
+        request, left_out = possible(needs.request, stood, needs.spans, others)
         drawn = draw_table.draw_for_date(connection, needs.at, book.zone)
         try:
-            decision = proposal(connection, stood, request, head, drawn)
+            decision = replace(proposal(connection, stood, request, head, drawn), spans=needs.spans)
         except ValueError as error:
             raise ValueError(f"{book.format_instant(needs.at)}: {error}") from None
         left_out |= joining | dict.fromkeys(needs.unavailable, "not available")
         dates.append(PlannedDate(needs, decision, left_out))
+        taken += [
+            TimedTurn(
+                0, each.agent, each.item, span_of(needs.spans, each.item, needs.at), each.utility, "planned", None
+            )
+            for each in decision.given
+        ]
         amounts = [(each.agent, each.utility) for each in decision.given]
         known = known._replace(agents=fold.give(known.agents, book, reached, amounts))
     return Plan(tuple(dates), before, standing_of(book, known.agents, reached))
@@ -270,11 +289,13 @@ def publish(tx: Transaction, plan: Plan, note: str = "") -> None:
         record_date(tx, each.needs.at, details, each.proposal.given, note)
 
 
-def record_date(tx: Transaction, at: int, details: dict[str, Any], given: Sequence[Given], note: str = "") -> None:
-    """Records the plan for a date, and a turn for each assignment."""
+def record_date(
+    tx: Transaction, at: int, details: dict[str, Any], given: Sequence[Given], note: str = ""
+) -> list[Event]:
+    """Records the plan for a date, and a turn for each assignment; the turns."""
     event = tx.append("plan", tx.time(as_datetime(at)), details=details, note=note)
     entries = [Entry(each.agent, each.utility, as_datetime(at)) for each in given]
-    records.amounts(tx, "planned", entries, refers=event.seq, details=[turn_details(each) for each in given])
+    return records.amounts(tx, "planned", entries, refers=event.seq, details=[turn_details(each) for each in given])
 
 
 def turn_details(given: Given) -> dict[str, Any] | None:
@@ -309,8 +330,10 @@ def turns_of_decision(decision: Proposal) -> tuple[Turn, ...]:
     return turns_of(decision.given, decision.request, decision.standing.rules)
 
 
-def planned(connection: sa.Connection, book: RuleBook, start: int, end: int | None = None) -> list[PlannedTurn]:
-    """The turns that are planned from an instant on, in the order of time."""
+def planned(
+    connection: sa.Connection, book: RuleBook, start: int, end: int | None = None, *, lapsed: bool = False
+) -> list[PlannedTurn]:
+    """The turns that are planned from an instant on, or the ones that are void, in the order of time."""
     table, names, instead = schema.events, schema.agents, schema.revised
     plans = schema.events.alias("plans")
     query = (
@@ -324,7 +347,7 @@ def planned(connection: sa.Connection, book: RuleBook, start: int, end: int | No
         .join_from(table, names, table.c.agent == names.c.id)
         .join(plans, plans.c.seq == table.c.refers)
         .outerjoin(instead, corrects())
-        .where(table.c.kind == "planned", table.c.time >= start, in_effect())
+        .where(table.c.kind == "planned", table.c.time >= start, ~in_effect() if lapsed else in_effect())
     )
     if end is not None:
         query = query.where(table.c.time < end)
@@ -333,9 +356,10 @@ def planned(connection: sa.Connection, book: RuleBook, start: int, end: int | No
         details, amount = load_details(row.plan_details), row.amount if row.instead is None else row.instead
         (given,) = derived.load_given(connection, row.seq)
         (turn,) = turns_of([given._replace(utility=amount)], problem_from(details["request"]), book.at(row.time))
+        span = span_of(load_spans(details), given.item, row.time)
         turns.append(PlannedTurn(
             row.seq, row.refers, row.time, bool(details.get("all_day")), row.name, turn.what, amount,
-            status(read_participation(row.participation), row.time), row.recorded, given.item, given.part,
+            status_over(read_participation(row.participation), span), row.recorded, given.item, given.part, span,
         ))  # fmt: skip
     return turns
 

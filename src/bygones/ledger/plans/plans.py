@@ -8,9 +8,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from bygones.ledger.model.events import RECEIVED, Event
+from bygones.ledger.model.span import save_spans
 from bygones.ledger.model.times import When
 from bygones.ledger.plans import plan_changes, planned_dates
+from bygones.ledger.plans.calendar_turns import CalendarTurn, calendar_turns
 from bygones.ledger.plans.date_needs import DateNeeds
+from bygones.ledger.plans.on_duty import OnDuty, on_duty
 from bygones.ledger.plans.plan_changes import Replanned, Uncovered
 from bygones.ledger.plans.planned_dates import Plan, PlannedTurn
 from bygones.ledger.storage import keys, rows, schema
@@ -55,6 +58,21 @@ class Plans:
             book = rows.load_book(connection.execute(sa.select(schema.ledger.c.rules)).scalar_one())
             first = rows.clock(connection) if start is None else book.instant(start, "from")
             return planned_dates.planned(connection, book, first, None if end is None else book.instant(end, "until"))
+
+    def calendar(
+        self, start: When | None = None, end: When | None = None, *, agent: str | None = None
+    ) -> list[CalendarTurn]:
+        """The turns of everyone or of one agent as entries of a calendar, with the cancelled ones."""
+        with self._recorder.store.reading() as connection:
+            book = rows.load_book(connection.execute(sa.select(schema.ledger.c.rules)).scalar_one())
+            first = rows.clock(connection) if start is None else book.instant(start, "from")
+            return calendar_turns(connection, book, first, None if end is None else book.instant(end, "until"), agent)
+
+    def on_duty(self, at: When | None = None) -> OnDuty:
+        """Who has a turn at an instant, by default now, and who is next."""
+        with self._recorder.store.reading() as connection:
+            book = rows.load_book(connection.execute(sa.select(schema.ledger.c.rules)).scalar_one())
+            return on_duty(connection, book, rows.clock(connection) if at is None else book.instant(at))
 
     def uncovered(self) -> list[Uncovered]:
         """Decisions of today, rather than planned turns, for agents who are now on hold or away."""
@@ -125,4 +143,7 @@ class Plans:
 
 
 def _asked(dates: Sequence[DateNeeds]) -> list[Any]:
-    return [[each.at, each.all_day, each.request.to_dict(), list(each.unavailable)] for each in dates]
+    return [
+        [each.at, each.all_day, each.request.to_dict(), list(each.unavailable), *save_spans(each.spans).values()]
+        for each in dates
+    ]
