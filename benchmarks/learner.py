@@ -31,12 +31,11 @@ os.environ.update(single_threaded())
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from benchmarks.measure import matmul_rate, operations_per_step
 from benchmarks.peers import peer
 from bygones.envs import functional
-from bygones.learn import Settings, native, ppo, rollouts, runs
+from bygones.learn import Settings, ppo, rollouts, runs
 
 
 def main() -> None:
@@ -47,9 +46,8 @@ def main() -> None:
     parser.add_argument("--rejax", action="store_true", help="rejax as well")
     args = parser.parse_args()
     settings = Settings()
-    learners: dict[str, tuple[Callable[[], Any], int]] = {"bygones": ours(settings, args.rollouts, native=True)}
+    learners: dict[str, tuple[Callable[[], Any], int]] = {"bygones": ours(settings, args.rollouts)}
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    learners["bygones, XLA alone"] = ours(settings, args.rollouts, native=False)
     if peer("stable_baselines3"):
         learners["Stable-Baselines3"] = stable_baselines3(settings)
     if args.sbx and peer("sbx"):
@@ -83,9 +81,9 @@ def turn(act: Callable[[], Any], steps: int) -> tuple[float, float]:
     return (time.process_time() - cpu) / steps, (time.perf_counter() - wall) / steps
 
 
-def ours(settings: Settings, rollouts: int, native: bool) -> tuple[Callable[[], Any], int]:
+def ours(settings: Settings, rollouts: int) -> tuple[Callable[[], Any], int]:
     shape = runs.shape_of(settings)
-    program = runs._native(shape) if native else runs._compiled(shape, rollouts, False)
+    program = runs._compiled(shape, rollouts, False)
     params, numbers = runs.params_of(settings), runs.numbers_of(settings)
     state = [runs.begin([settings], None, shape, False)]
 
@@ -212,16 +210,13 @@ def parts(settings: Settings, work: dict[str, float]) -> dict[str, tuple[float, 
     (samples, _), evaluating = timed(functools.partial(ppo.samples_of, shape=shape), state.networks, rollout, numbers)
     order, ordering = timed(functools.partial(ppo.permutations, shape=shape), key)
     improve = functools.partial(ppo.improve, shape=shape)
-    given = (state.networks, state.adam, samples, np.asarray(order), numbers)
-    _, by_xla = timed(improve, *given)
-    natively = min(turn(lambda: native.improve(*given, settings.batch_size), 1)[0] for _ in range(10))
+    _, updating = timed(improve, state.networks, state.adam, samples, order, numbers)
     _, judging = timed(jax.vmap(env.metrics, in_axes=(0, None)), after, params)
     return {
         "acting, rewards, observations": (collecting, work["rollout"] / 2),
         "values, probabilities, advantages": (evaluating, work["rollout"] / 2),
         "orders of minibatches": (ordering, 0.0),
-        "ten epochs of updates": (natively, work["updates"]),
-        "the same by XLA alone": (by_xla, work["updates"]),
+        "ten epochs of updates": (updating, work["updates"]),
         "episode metrics": (judging, 0.0),
     }
 

@@ -4,8 +4,7 @@
     PYTHONPATH=src taskset -c 0 python -m benchmarks.symmetric --sizes 10,2 50,5 200,10
 
 Both learn the paper's problem with the paper's settings, in turns, each on one thread; the best turn of each counts.
-Times are of the processor, so other programs do not count. The MLP's updates are Numba's, its fastest form,
-and XLA's, which is how symmetric policies learn too. Sizes that an MLP cannot take have no ratio.
+Times are of the processor, so other programs do not count. Sizes that an MLP cannot take have no ratio.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import argparse
 
 from benchmarks.learner import ours, turn
 from bygones.learn import Settings
-from bygones.learn.runs import can_be_native
 
 
 def main() -> None:
@@ -26,12 +24,9 @@ def main() -> None:
     for size in args.sizes:
         n_agents, n_resources = (int(number) for number in size.split(","))
         sizes = Settings(policy="symmetric", n_agents=n_agents, n_resources=n_resources)
-        learners = {"symmetric": ours(sizes, args.rollouts, native=False)}
+        learners = {"symmetric": ours(sizes, args.rollouts)}
         if sizes.problem().scenario.is_enumerable:
-            mlp = sizes.replace(policy="mlp")
-            learners["MLP, XLA alone"] = ours(mlp, args.rollouts, native=False)
-            if can_be_native():
-                learners["MLP"] = ours(mlp, args.rollouts, native=True)
+            learners["MLP"] = ours(sizes.replace(policy="mlp"), args.rollouts)
         best = dict.fromkeys(learners, float("inf"))
         for _ in range(args.turns):
             for name, learner in learners.items():

@@ -11,13 +11,18 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from bygones.memory import (
+    Capped,
     Discounted,
     Instantaneous,
     Linear,
     Memory,
     MemoryState,
     Multiscale,
+    PerAgent,
     PerfectRecall,
+    Relative,
+    Reset,
+    SlidingWindow,
     check_entitlements,
 )
 
@@ -393,6 +398,29 @@ def test_memories_are_frozen_and_pickle(memory):
     np.testing.assert_array_equal(
         again.values(remember(again, [[1, 2, 3]])), memory.values(remember(memory, [[1, 2, 3]]))
     )
+
+
+@pytest.mark.parametrize("number", range(len(MEMORIES) + 5))
+def test_memories_are_equal_if_their_parameters_are(number):
+    def made():
+        return [
+            *pickle.loads(pickle.dumps(MEMORIES)),
+            PerAgent(half_lives=[5, 7, 9]),
+            Capped(Multiscale(gammas=(0.5, 0.99), weights=(0.7, 0.3)), 2.0),
+            Relative(Linear(MIXING)),
+            SlidingWindow(3),
+            Reset(4),
+        ]
+
+    one, others = made()[number], made()
+    assert (
+        [one == other for other in others]
+        == [other == one for other in others]
+        == [position == number for position in range(len(others))]
+    )
+    assert hash(one) == hash(others[number])
+    assert len({*made(), *made()}) == len(others)
+    assert one != "memory"
 
 
 def test_memories_show_what_they_are():

@@ -17,7 +17,7 @@ import bygones
 
 ROOT = Path(__file__).parents[1]
 HEAVY = {
-    "duckdb", "gymnasium", "ibis", "jax", "jinja2", "matplotlib", "numba", "pandas", "plotly", "pyarrow", "scipy",
+    "duckdb", "gymnasium", "ibis", "jax", "jinja2", "matplotlib", "pandas", "plotly", "pyarrow", "scipy",
     "sqlalchemy", "torch", "tyro",
 }  # fmt: skip
 
@@ -36,6 +36,17 @@ def test_memories_and_welfare_need_numpy_only():
     modules = set(fresh(code).split())
     assert "numpy" in modules
     assert not HEAVY & modules
+
+
+@pytest.mark.parametrize(("missing", "lacks"), [((), set()), (("jax", "ibis"), {"evaluate", "read_history", "train"})])
+def test_a_star_gives_every_name_that_works(missing, lacks):
+    program = f"""if True:
+        import sys
+        sys.modules.update(dict.fromkeys({missing}))
+        from bygones import *
+        print(*dir())
+    """
+    assert set(bygones.__all__) - set(fresh(program).split()) == lacks
 
 
 def test_help_imports_nothing_heavy():

@@ -151,7 +151,7 @@ def test_old_names_of_extras_still_work():
     }  # fmt: skip
     assert old <= set(EXTRAS)
     assert {"sqlalchemy", "psycopg", "scipy"} <= libraries("ledger")
-    assert {"numba", "jax", "matplotlib", "pyarrow", "plotly"} <= libraries("learn", "report")
+    assert {"jax", "matplotlib", "pyarrow", "plotly"} <= libraries("learn", "report")
 
 
 def test_the_base_install_decides_and_keeps_a_ledger(tmp_path):
@@ -279,6 +279,14 @@ NAMES_OF_PYTHON = {
         "solvers",
     ),
 }
+
+
+@pytest.mark.parametrize("name", ["FairParallel", "FairAEC"])
+def test_a_wrapper_for_many_agents_names_the_extra_that_it_needs(name):
+    done = run_with(
+        ["envs"], f"import bygones.envs.wrappers as w\ntry:\n    w.{name}\nexcept ImportError as e: print(e)"
+    )
+    assert done.stdout.splitlines() == [sentence(f"bygones.envs.wrappers.{name}", "pettingzoo", "multi-agent")], done
 
 
 def test_a_name_or_function_names_the_extra_that_it_needs():

@@ -72,6 +72,7 @@ PAGES = {
                 "paper.judging",
                 "paper.optimum",
                 "paper.run",
+                "paper.shipped_policies",
                 "paper.progress",
             ),
         ),

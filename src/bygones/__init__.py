@@ -11,6 +11,7 @@ For example:
 
 import difflib
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING
 
 from bygones._parts import needed_by
@@ -109,6 +110,13 @@ __all__ = [
     "utilitarian",
     "welfare",
 ]
+_NEEDS = {"evaluate": "jax", "read_history": "ibis", "train": "jax"}
+"""The names that need an optional library, and the library."""
+
+# `from bygones import *` asks for every name, and must not fail where a library is missing.
+for _name, _library in _NEEDS.items():
+    if importlib.util.find_spec(_library) is None:
+        __all__.remove(_name)
 
 _NAMES = {
     "allocation": ("Assign", "ChooseK", "Decision", "Divide", "allocate"),
@@ -129,14 +137,14 @@ _NAMES = {
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_NEEDS})
 
 
 def _import(name: str) -> object:
     """The public name, imported on first use (PEP 562)."""
     module = next((module for module, names in _NAMES.items() if name in names), name)
-    if name not in __all__:
-        near = difflib.get_close_matches(name, __all__, n=1)
+    if module == name and name not in __all__:
+        near = difflib.get_close_matches(name, [*__all__, *_NEEDS], n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         # With a name and no object, Python adds no second suggestion.
         raise AttributeError(f"module 'bygones' has no attribute {name!r}{hint}", name=name)

@@ -27,7 +27,7 @@ LIBRARIES = {
     "calendar": {"icalendar", "holidays"},
     "audit": _AUDIT,
     "spark": {*_AUDIT, "pyspark"},
-    "learn": {"jax", "numba", "scipy"},
+    "learn": {"jax", "scipy"},
     "envs": _ENVS,
     "multi-agent": {*_ENVS, "pettingzoo"},
     "jaxmarl": {*_ENVS, "jax", "jaxmarl"},

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self, TypeAlias
 
@@ -312,11 +313,12 @@ class Ranked:
     r"""The form $\sum_i w_i z_{(i)}$: the utilities in ascending order, times weights that never increase.
 
     Attributes:
-        weights: one for each rank, the worst-off first; None for $w_i = (2(n-i)+1)/n^2$.
+        weights: one for each rank, the worst-off first, or a function that gives them for n agents; None for
+            $w_i = (2(n-i)+1)/n^2$.
         mass: as many agents as each one counts, n together; None where all count alike.
     """
 
-    weights: AnyArray | None = None
+    weights: AnyArray | Callable[[int], AnyArray] | None = None
     mass: np.ndarray | None = None
 
     of_loads: ClassVar[bool] = False
@@ -330,8 +332,9 @@ class Ranked:
 
     def by_rank(self, n_agents: int) -> np.ndarray:
         """The weights for that many agents, checked."""
-        weights = gini_weights(n_agents) if self.weights is None else check_weights(self.weights, n_agents)
-        return np.asarray(weights, dtype=float)
+        weights = gini_weights if self.weights is None else self.weights
+        given = weights(n_agents) if callable(weights) else weights
+        return np.asarray(check_weights(given, n_agents), dtype=float)
 
     def among(self, who: Operand) -> Ranked:
         """The same with the agents in this order."""

@@ -4,7 +4,7 @@ At every step each agent has a need, the policy serves $k$ agents, and the utili
 simulations with the same seed see the same needs, so any difference between them comes from the policies. Of burdens
 (`kind="burden"`) the needs are the loads of the agents, and $k$ agents take theirs.
 
-The world is the paper's scenario, and its steps are those of `bygones.envs.episode`, in double precision. Policies are
+The world is the paper's scenario, and its steps are in `bygones.envs.episode`, in double precision. Policies are
 asked step by step (`visited`), as `bygones.learn.evaluate` asks policies that are not compiled, so a custom policy is
 plain Python.
 

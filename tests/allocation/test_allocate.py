@@ -1,3 +1,4 @@
+import itertools
 import json
 import math
 
@@ -9,6 +10,7 @@ from scipy import sparse
 
 from bygones import Discounted, Instantaneous, Linear, Multiscale, PerfectRecall, welfare
 from bygones.allocation import Assign, ChooseK, Decision, Divide, RunnerUp, allocate
+from bygones.forms import Ranked
 from bygones.welfare import parse_welfare
 from support import brute_force
 
@@ -310,6 +312,43 @@ class TestWelfare:
         ]:
             decision = allocate(problem, memory, state, parse_welfare("generalized_gini", weights=weights))
             np.testing.assert_array_equal(decision.served, allocate(problem, memory, state, name).served)
+
+    @pytest.mark.parametrize("kind", ["good", "burden"])
+    def test_weights_may_be_a_function_of_the_number_of_agents(self, kind, monkeypatch):
+        monkeypatch.setattr(welfare.functions, "_parts", {**welfare.functions._parts})
+
+        def weights(n):
+            return np.clip(0.3 * n - np.arange(n), 0, 1) / (0.3 * n)
+
+        def lowest_share(Z):
+            return (np.sort(Z, axis=-1) * weights(Z.shape[-1])).sum(axis=-1)
+
+        welfare.register(form=lambda: Ranked(weights))(lowest_share)
+        rng, memory = np.random.default_rng(5), PerfectRecall()
+        for n, k in ((5, 2), (8, 3), (10, 7)):
+            state = memory.update(memory.init(n), 3 * rng.random(n))
+            problem = ChooseK(rng.random(n), k, kind=kind)
+            decision = allocate(problem, memory, state, "lowest_share")
+            sign = 1 if kind == "good" else -1
+            served = np.array(list(itertools.combinations(range(n), k)))
+            after = np.repeat(memory.values(state)[None], len(served), axis=0)
+            np.put_along_axis(after, served, np.take_along_axis(after, served, 1) + problem.needs[served], 1)
+            assert lowest_share(sign * memory.values(state) + sign * decision.utilities) == pytest.approx(
+                lowest_share(sign * after).max()
+            )
+            assert decision.optimal
+        # More subsets than can be looked at one by one.
+        state = memory.update(memory.init(30), 3 * rng.random(30))
+        decision = allocate(ChooseK(rng.random(30), 8, kind=kind), memory, state, "lowest_share")
+        assert decision.optimal
+        assert len(decision.served) == 8
+
+    def test_weights_from_a_function_are_checked(self):
+        assert Ranked(lambda n: np.arange(n, 0, -1)).by_rank(3).tolist() == [3.0, 2.0, 1.0]
+        with pytest.raises(ValueError, match="weights must not increase"):
+            Ranked(np.arange).by_rank(3)
+        with pytest.raises(ValueError, match=r"one entry per agent \(3\)"):
+            Ranked(lambda n: [1.0]).by_rank(3)
 
     def test_very_steep_curves_neither_overflow_nor_tie(self):
         memory, needs = PerfectRecall(), np.full(6, 0.5)

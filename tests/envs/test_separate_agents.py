@@ -74,6 +74,15 @@ def test_observations_rewards_and_state_stay_within_their_spaces(name):
         assert env.state_space.contains(env.state())
 
 
+def test_ten_agents_with_five_moves_each_decide_separately_as_in_the_original():
+    env = SeparateAgents("matthew", horizon=3, control="moves")
+    observations, _ = env.reset(seed=0)
+    assert len(observations) == 10
+    while env.agents:
+        _, rewards, *_ = env.step(dict.fromkeys(env.agents, 1))
+    assert len(rewards) == 10
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bygones.envs import walking
+from bygones.envs.problem import FairProblem
 from bygones.envs.scenarios.job_scheduling import JobScheduling, Queueing
 from bygones.envs.scenarios.matthew import Hunters, Matthew
 from bygones.envs.scenarios.plant import Plant, ShopFloor
@@ -234,11 +235,13 @@ def test_agents_start_in_different_cells() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Matthew(n=17), "control 'go' lists the moves of all agents together: n must be at most 16, got 17"),
         (
-            lambda: JobScheduling(n=8, control="moves"),
-            "control 'moves' lists the moves of all agents together: .* 7",
+            lambda: FairProblem(Matthew(n=17)),
+            "this scenario has 131,072 actions, more than the 100,000 .*; take fewer agents, or .*SeparateAgents",
         ),
+        (lambda: FairProblem(JobScheduling(n=8, control="moves")), "this scenario has 390,625 actions"),
+        (lambda: JobScheduling(n=26), "n must be at most 25, got 26"),
+        (lambda: Plant(requirements=((1, 0, 0),) * 65), "agents must be at most 64, got 65"),
         (lambda: JobScheduling(control="fly"), "control must be one of go, moves, got 'fly'"),
         (lambda: Matthew(food="none"), "food must be one of all, reserved, half-reserved"),
         (lambda: Plant(requirements=((0, 0, 0),)), "requirements must have 3 numbers per agent, not all 0"),

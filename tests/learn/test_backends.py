@@ -4,6 +4,7 @@ import functools
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -30,6 +31,30 @@ RUNS = grid("quick", horizon=(100,), seeds=1).runs()
 def same(a: TrainResult, b: TrainResult) -> bool:
     pairs = zip(*(jax.tree.leaves(result.networks) for result in (a, b)), strict=True)
     return a.settings == b.settings and a.final == b.final and all(np.array_equal(x, y) for x, y in pairs)
+
+
+def test_a_learner_that_was_added_in_the_main_program_alone_is_refused_by_name(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        """if __name__ == "__main__":
+            from bygones.learn import Settings, train_many
+            from bygones.learn.learners import learners
+            from bygones.learn.ppo import PPO
+
+            class Mine(PPO):
+                pass
+
+            learners.add(Mine, name="mine")
+            few = Settings(learner="mine", horizon=8, total_steps=64, rollout_steps=64)
+            train_many([few, few.replace(seed=1)], workers=2)
+        """
+    )
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    last = next(line for line in done.stderr.splitlines() if not line.startswith(("In a worker", " ", "Traceback")))
+    assert last.startswith(
+        "ValueError: learner must be one of ppo, ggf-ppo, recurrent-ppo, dqn, reinforce, or your own"
+    )
+    assert "got 'mine'" in done.stderr
 
 
 @pytest.mark.soak

@@ -24,7 +24,6 @@ PROGRAM = """
 MISSING = [
     "gymnasium",
     "matplotlib",
-    "numba",
     "pandas",
     "rich",
     "safetensors",

@@ -151,7 +151,7 @@ def resume_from_damaged(file: Path, number: int, seed: int, caplog: pytest.LogCa
     """Trains to the end from damaged checkpoints, time after time, and always comes to the same result."""
 
     def train() -> TrainResult:
-        return runs.train(SMALL, segment=2, unroll=1, native=False, checkpoint=file)
+        return runs.train(SMALL, segment=2, unroll=1, checkpoint=file)
 
     whole = learned(train())
     newest, before = file.read_bytes(), previous(file).read_bytes()
@@ -183,7 +183,7 @@ def test_hundreds_of_damaged_checkpoints_never_change_a_result(
 @pytest.mark.soak
 def test_a_checkpoint_of_another_program_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "one.npz"
-    runs.train(SMALL, unroll=1, native=False, checkpoint=file)
+    runs.train(SMALL, unroll=1, checkpoint=file)
     with pytest.raises(ValueError, match="does not fit these runs"):
         runs.train(SMALL, unroll=1, batched=True, checkpoint=file)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -40,6 +41,15 @@ def test_a_policy_that_serves_one_agent_has_known_metrics() -> None:
     assert found.mean == pytest.approx(expected)
     for name, values in found.episodes.items():
         np.testing.assert_allclose(values, [expected[name]] * 3)
+
+
+def test_numbers_of_64_bits_change_nothing() -> None:
+    plain = evaluate(only_agent_0, PROBLEM, episodes=3)
+    jax.config.update("jax_enable_x64", True)
+    try:
+        assert evaluate(only_agent_0, PROBLEM, episodes=3).mean == plain.mean
+    finally:
+        jax.config.update("jax_enable_x64", False)
 
 
 class TakesTurns:

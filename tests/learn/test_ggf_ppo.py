@@ -135,8 +135,7 @@ def test_the_worst_off_is_served_more_than_by_utility_alone(policy: str) -> None
         total_steps=64 * 500, rollout_steps=64, hidden=(16,), agent_units=8, learning_rate=3e-3, policy=policy
     )
     by_utility, by_gini = (
-        evaluate(train(settings, problem=problem, learner=name, native=False).policy, episodes=20).mean
-        for name in ("ppo", "ggf-ppo")
+        evaluate(train(settings, problem=problem, learner=name).policy, episodes=20).mean for name in ("ppo", "ggf-ppo")
     )
     assert by_utility["utility_least"] < 0.05
     assert by_gini["utility_least"] > 0.35

@@ -37,7 +37,7 @@ def test_the_names() -> None:
 @pytest.mark.soak  # each compiles a program of its own
 @pytest.mark.parametrize("name", learners.names())
 def test_every_learner_improves_on_random_serving(name: str, tmp_path: Path) -> None:
-    result = train(SHORT, problem=EASY, learner=name, native=False, unroll=1)
+    result = train(SHORT, problem=EASY, learner=name, unroll=1)
     assert result.settings.learner == name
     assert result.stopped_at is None
     assert result.curves["steps"][-1] == 3072
@@ -104,7 +104,7 @@ def test_a_learner_from_elsewhere_needs_no_registration_and_files_do_not_import_
     (tmp_path / "cautious_learner.py").write_text(OWN, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     settings = replace(SHORT, learner="cautious_learner:Cautious", total_steps=64)
-    result = train(settings, problem=EASY, native=False)
+    result = train(settings, problem=EASY)
     assert "made here" in capsys.readouterr().out
     result.policy.save(tmp_path / "policy.safetensors")
     assert TrainedPolicy.load(tmp_path / "policy.safetensors").settings.learner == "cautious_learner:Cautious"
@@ -150,7 +150,7 @@ def test_every_learner_resumes_to_the_bit_and_does_not_depend_on_its_batch(name:
         raise KilledError
 
     settings = TINY.replace(learner=name)
-    options = {"segment": 1, "unroll": 1, "native": False}
+    options = {"segment": 1, "unroll": 1}
     whole = train(settings, **options)
     with pytest.raises(KilledError):
         train(settings, progress=kill, checkpoint=tmp_path / "run.npz", **options)

@@ -29,7 +29,7 @@ EASY = Replay(horizon=10, needs=((5.0, 0.0, 0.0),), n_resources=1)
 @pytest.mark.parametrize("policy", ["mlp", "symmetric"])
 def test_a_simple_case_is_learned_saved_and_evaluated(policy: str, tmp_path: Path) -> None:
     problem = FairProblem(EASY, weight=0.0, welfare="egalitarian")
-    result = train(SHORT.replace(policy=policy), problem=problem, native=False)
+    result = train(SHORT.replace(policy=policy), problem=problem)
     curve = result.curves["utility_per_step"]
     assert curve[0] < 2.5
     assert curve[-1] > 4.0
@@ -52,7 +52,7 @@ def test_every_scenario_is_learned(name: str) -> None:
     kinds = ["mlp"] if problem.scenario.n_served is None else ["mlp", "symmetric"]
     for kind in kinds:
         short = SHORT.replace(policy=kind, total_steps=512)
-        result = train(short, problem=problem, native=False)
+        result = train(short, problem=problem)
         first = actor_of(short, problem).initial(0)
         assert result.stopped_at is None
         assert not np.allclose(first.policy[0].weight, result.networks.policy[0].weight)

@@ -104,13 +104,12 @@ class KilledError(Exception):
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("native", [False, True])
-def test_a_run_that_was_stopped_goes_on_to_the_same_statistics(tmp_path: Path, native: bool) -> None:
+def test_a_run_that_was_stopped_goes_on_to_the_same_statistics(tmp_path: Path) -> None:
     def stop(news: Any) -> None:
         if news.steps == 128:
             raise KilledError
 
-    options: dict[str, Any] = {"segment": 1, "native": native, "unroll": 1}
+    options: dict[str, Any] = {"segment": 1, "unroll": 1}
     whole = train(SMALL, **options)
     with pytest.raises(KilledError):
         train(SMALL, checkpoint=tmp_path / "it.npz", progress=stop, **options)

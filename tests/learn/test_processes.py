@@ -6,6 +6,7 @@ import signal
 import struct
 import subprocess
 import sys
+import types
 from contextlib import closing
 from pathlib import Path
 
@@ -35,6 +36,14 @@ def test_what_is_told_just_before_the_end_is_heard_before_the_result(workers):
         assert heard[position] == [(result, i, jobs.LONG) for i in range(50)]
         done.append(position)
     assert sorted(done) == [0, 1, 2, 3, 4]
+
+
+def test_a_part_that_workers_cannot_import_is_named(monkeypatch):
+    module = types.ModuleType("only_here")
+    monkeypatch.setitem(sys.modules, "only_here", module)
+    exec("class Part: pass", vars(module))
+    with pytest.raises(ValueError, match=r"a worker process cannot find a part of a run: define it.*'only_here'"):
+        list(work(jobs.tell_much, [(module.Part(), 1)], workers=1))
 
 
 def test_no_tasks_no_processes():

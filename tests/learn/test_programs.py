@@ -19,10 +19,10 @@ def mappings() -> int:
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="only Linux limits memory mappings")
 def test_programs_of_earlier_trainings_are_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "MAPPINGS", 0)
-    train(SMALL.replace(hidden=(4,)), native=False, unroll=1)
+    train(SMALL.replace(hidden=(4,)), unroll=1)
     one = mappings()
     for width in (5, 6):
-        train(SMALL.replace(hidden=(width,)), native=False, unroll=1)
+        train(SMALL.replace(hidden=(width,)), unroll=1)
     assert mappings() < one + 100  # a program takes several hundred
 
 

@@ -142,7 +142,7 @@ def test_it_learns_a_memory_of_its_own() -> None:
         total_steps=128 * 150, rollout_steps=128, sequence=8, recurrent_units=16, hidden=(16,), learning_rate=1e-2
     )
     without, learned = (
-        evaluate(train(settings, problem=ALIKE, learner=name, native=False).policy, deterministic=True).mean
+        evaluate(train(settings, problem=ALIKE, learner=name).policy, deterministic=True).mean
         for name in ("ppo", "recurrent-ppo")
     )
     assert without["utility_least"] < 0.1

@@ -6,6 +6,7 @@ import itertools
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 from bygones.envs.functional import Environment
-from bygones.learn import iterations, runs
+from bygones.learn import evaluate, iterations, learners, runs
 from bygones.learn.runs import RunProgress, TrainResult, train_batch
 from bygones.learn.settings import Settings
 
@@ -40,14 +41,9 @@ def same(a: TrainResult, b: TrainResult) -> bool:
     return all(learned) and all(curves) and a.final == b.final
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["native", "xla"])
-def native(request: pytest.FixtureRequest) -> bool:
-    return request.param
-
-
 @pytest.fixture(scope="module")
-def whole(native: bool) -> TrainResult:
-    return train(native=native)
+def whole() -> TrainResult:
+    return train()
 
 
 def test_a_run_gives_curves_and_final_metrics(whole: TrainResult) -> None:
@@ -84,13 +80,13 @@ def test_final_metrics_are_those_of_the_last_episodes() -> None:
         np.testing.assert_allclose(value, (curves[name] * curves["episodes"]).sum() / SMALL.episodes, rtol=1e-5)
 
 
-def test_segments_do_not_change_the_result(whole: TrainResult, native: bool) -> None:
-    assert same(train(segment=5, native=native), whole)
+def test_segments_do_not_change_the_result(whole: TrainResult) -> None:
+    assert same(train(segment=5), whole)
 
 
-def test_progress_streams_every_point_once(whole: TrainResult, native: bool) -> None:
+def test_progress_streams_every_point_once(whole: TrainResult) -> None:
     seen: list[RunProgress] = []
-    train(progress=seen.append, native=native)
+    train(progress=seen.append)
     assert [news.steps for news in seen] == [3 * 64, 6 * 64, 7 * 64]
     assert {news.total_steps for news in seen} == {448}
     joined = {name: np.concatenate([news.curves[0][name] for news in seen]) for name in whole.curves}
@@ -102,18 +98,18 @@ class KilledError(Exception):
     pass
 
 
-def test_a_killed_run_goes_on_to_the_same_result(whole: TrainResult, native: bool, tmp_path: Path) -> None:
+def test_a_killed_run_goes_on_to_the_same_result(whole: TrainResult, tmp_path: Path) -> None:
     def kill(news: RunProgress) -> None:
         raise KilledError
 
     file = tmp_path / "runs" / "one.npz"
     for _ in range(2):
         with pytest.raises(KilledError):
-            train(progress=kill, checkpoint=file, native=native)
+            train(progress=kill, checkpoint=file)
     resumed: list[RunProgress] = []
-    assert same(train(progress=resumed.append, checkpoint=file, native=native), whole)
+    assert same(train(progress=resumed.append, checkpoint=file), whole)
     assert [news.steps for news in resumed] == [448]
-    assert same(train(checkpoint=file, native=native), whole)
+    assert same(train(checkpoint=file), whole)
     assert not list(file.parent.glob("*.part"))
 
 
@@ -152,7 +148,7 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path: Path) -> None:
         train(SMALL.replace(seed=1), checkpoint=file)
 
 
-def test_one_program_serves_the_grid(monkeypatch: pytest.MonkeyPatch, whole: TrainResult, native: bool) -> None:
+def test_one_program_serves_the_grid(monkeypatch: pytest.MonkeyPatch, whole: TrainResult) -> None:
     traced = []
     advance = Environment.advance
     monkeypatch.setattr(Environment, "advance", lambda *args: traced.append(1) or advance(*args))
@@ -162,7 +158,7 @@ def test_one_program_serves_the_grid(monkeypatch: pytest.MonkeyPatch, whole: Tra
         {"welfare": "alpha_fair(alpha=2)", "observation_scale": "window", "shaping_discount": 0.99},
         {"observe_memory": False, "learning_rate": 1e-4, "clip": 0.1, "total_steps": 128, "last_share": 0.5},
     ):
-        train(SMALL.replace(**changes), native=native)
+        train(SMALL.replace(**changes))
     assert not traced
 
 
@@ -173,11 +169,11 @@ def test_without_memory_additive_and_averaged_agree_to_the_bit() -> None:
     assert additive.final["gini"] == averaged.final["gini"]
 
 
-def test_seeds_and_keys_are_the_randomness(whole: TrainResult, native: bool) -> None:
-    assert same(train(native=native), whole)
-    assert same(train(key=jax.random.key(SMALL.seed), native=native), whole)
-    assert not same(train(key=jax.random.key(99), native=native), whole)
-    assert not same(train(SMALL.replace(seed=1), native=native), whole)
+def test_seeds_and_keys_are_the_randomness(whole: TrainResult) -> None:
+    assert same(train(), whole)
+    assert same(train(key=jax.random.key(SMALL.seed)), whole)
+    assert not same(train(key=jax.random.key(99)), whole)
+    assert not same(train(SMALL.replace(seed=1)), whole)
 
 
 @pytest.mark.soak
@@ -210,9 +206,9 @@ def test_a_loss_that_is_not_finite_stops_its_run_alone() -> None:
     assert same(fine, beside)
 
 
-def test_what_was_learned_before_a_fault_is_kept(native: bool) -> None:
+def test_what_was_learned_before_a_fault_is_kept() -> None:
     shape = runs.shape_of(SMALL, unroll=1)
-    advance = runs._native(shape) if native else runs._compiled(shape, 3, False)
+    advance = runs._compiled(shape, 3, False)
     params, numbers = runs.params_of(SMALL), runs.numbers_of(SMALL)
     state, _ = advance(runs.begin([SMALL], None, shape, False), params, numbers, 2)
     before = jax.tree.map(np.array, state)
@@ -225,9 +221,9 @@ def test_what_was_learned_before_a_fault_is_kept(native: bool) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-def test_a_run_that_is_over_stays_as_it_is(native: bool) -> None:
+def test_a_run_that_is_over_stays_as_it_is() -> None:
     shape, numbers = runs.shape_of(SMALL, unroll=1), runs.numbers_of(SMALL.replace(total_steps=64))
-    advance = runs._native(shape) if native else runs._compiled(shape, 3, False)
+    advance = runs._compiled(shape, 3, False)
     state, _ = advance(runs.begin([SMALL], None, shape, False), runs.params_of(SMALL), numbers, 1)
     over = jax.tree.map(np.array, state)
     state, _ = advance(state, runs.params_of(SMALL), numbers, 2)
@@ -235,13 +231,26 @@ def test_a_run_that_is_over_stays_as_it_is(native: bool) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-def test_native_updates_are_of_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match="one run at a time"):
-        train_batch([SMALL, SMALL.replace(seed=1)], native=True)
-    monkeypatch.setitem(sys.modules, "numba", None)
-    assert not runs.can_be_native()
-    with pytest.raises(ModuleNotFoundError, match="native=True needs numba, which is not installed"):
-        train(native=True)
+@pytest.fixture
+def double() -> Iterator[None]:
+    jax.config.update("jax_enable_x64", True)
+    yield
+    assert jax.numpy.zeros(1).dtype == np.float64
+    jax.config.update("jax_enable_x64", False)
+
+
+def test_numbers_of_64_bits_elsewhere_change_nothing(whole: TrainResult, double: None) -> None:
+    assert same(train(), whole)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", learners.names())
+def test_every_learner_trains_where_numbers_have_64_bits(name: str, double: None) -> None:
+    settings = SMALL.replace(learner=name, update_every=4, sequence=SMALL.batch_size)
+    result = train(settings, evaluation_episodes=2)
+    assert result.stopped_at is None
+    assert {leaf.dtype for leaf in jax.tree.leaves(result.networks)} == {np.dtype(np.float32)}
+    assert evaluate(result.policy, episodes=2).mean.keys() == result.played.sampled.keys()
 
 
 def test_a_batch_must_be_of_one_shape() -> None:

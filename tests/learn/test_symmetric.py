@@ -177,8 +177,6 @@ def test_what_does_not_fit_is_refused_with_a_sentence() -> None:
         policy.predict(np.zeros(6), n_resources=4)
     with pytest.raises(ValueError, match="Stable-Baselines3 has no policy that scores agents"):
         TrainedPolicy.from_state_dict(SYMMETRIC, {})
-    with pytest.raises(ValueError, match='native updates are for learner "ppo" with policy "mlp"'):
-        train(SYMMETRIC, native=True)
     many = problem_of(needs=uniform(50), n_resources=5)
     with pytest.raises(ValueError, match=r'choosing 5 of 50 agents .* 100,000 subsets .* use policy "symmetric"'):
         train(Settings(), problem=many)

@@ -133,6 +133,9 @@ class TestPlans:
         one, other = ward.plans.turns()
         assert one.span == Span(instant(ahead(1, 20)), instant(ahead(2, 6)))
         assert one.to_dict()["hours"] == 10
+        headline = ward.account(one.seq).document().headline
+        assert f"ana, planned 10 from {ahead(1):%Y-%m-%d} 20:00 to 06:00 UTC, recorded at" in headline
+        assert ward.account(one.plan).to_dict()["length"] == [one.span.to_dict()]
         assert one.at == instant(ahead(1))
         again = ward.plans.publish([night(1), night(2)], key="nights")
         assert [date.proposal.spans for date in again.dates] == [date.needs.spans for date in plan.dates]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from benchmarks.sb3_numbers import CASES, Recorded, improved, load, record, relative, save, share_of_way
 
-from bygones.learn import iterations, native, ppo, rollouts, runs
+from bygones.learn import ppo, runs
 from bygones.learn.networks import Networks
 from bygones.learn.settings import Settings
 
@@ -36,20 +36,6 @@ def recorded(settings: Settings) -> Recorded:
 @pytest.fixture
 def short() -> Recorded:
     return recording(SHORT)
-
-
-def natively(
-    start: Networks, rollout: rollouts.Rollout, order: Any, numbers: iterations.Numbers, shape: iterations.Shape
-) -> Networks:
-    """As `improved`, with the updates in machine code."""
-    samples, _ = jax.jit(ppo.samples_of, static_argnames="shape")(start, rollout, numbers, shape=shape)
-    zeros = jax.tree.map(np.zeros_like, start)
-    return native.improve(start, iterations.Adam(zeros, zeros, 0), samples, order, numbers, shape.batch_size)[0]
-
-
-@pytest.fixture(params=[compiled, natively], ids=["xla", "native"])
-def program(request: pytest.FixtureRequest) -> Any:
-    return request.param
 
 
 def learned(settings: Settings, recorded: Recorded, first_only: bool = False, program: Any = compiled) -> Networks:
@@ -79,14 +65,14 @@ def test_values_probabilities_and_advantages(settings: Settings, recorded: Recor
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5 * np.abs(theirs).max())
 
 
-def test_first_gradient_step(settings: Settings, recorded: Recorded, program: Any) -> None:
-    ours = learned(settings, recorded, first_only=True, program=program)
+def test_first_gradient_step(settings: Settings, recorded: Recorded) -> None:
+    ours = learned(settings, recorded, first_only=True)
     assert relative(ours, recorded.after_one) < 1e-6
     assert share_of_way(ours, recorded.after_one, recorded.start) < 1e-3
 
 
-def test_whole_call(settings: Settings, recorded: Recorded, program: Any) -> None:
-    assert share_of_way(learned(settings, recorded, program=program), recorded.after_all, recorded.start) < 1e-3
+def test_whole_call(settings: Settings, recorded: Recorded) -> None:
+    assert share_of_way(learned(settings, recorded), recorded.after_all, recorded.start) < 1e-3
 
 
 def test_without_bootstrap_at_truncation_differs(short: Recorded) -> None:

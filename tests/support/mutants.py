@@ -59,7 +59,6 @@ AREAS = {
             "learn/test_ppo.py",
             "learn/test_collect.py",
             "learn/test_runs.py",
-            "learn/test_native.py",
             "parity/test_sb3_*.py",
         ),
     ),

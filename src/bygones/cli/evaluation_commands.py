@@ -27,8 +27,9 @@ def evaluate(
         Positional[str],
         arg(
             metavar="POLICY",
-            help="A policy that bygones has saved, as a .safetensors file, or the name of one that needs no training, "
-            "such as max-min, 'slices(length=25)' or your own as module:name.",
+            help="A policy that bygones has saved, as a .safetensors file. Or the name of a trained policy that the "
+            "repository ships, such as nash-perfect-recall. Or the name of one that needs no training, such as "
+            "max-min, 'slices(length=25)' or your own as module:name.",
         ),
     ],
     scenario: Annotated[
@@ -58,12 +59,13 @@ def evaluate(
 
     For example:
         bygones evaluate out/train/seed-0.safetensors --episodes 100
+        bygones evaluate nash-perfect-recall
         bygones evaluate max-min --scenario queues --memory perfect
     """
-    from bygones.paper.evaluated_policy import EvaluatedPolicy, evaluated
+    from bygones.paper.evaluated_policy import EvaluatedPolicy, evaluated, file_of_trained
 
-    path = Path(policy)
-    if path.suffix == ".safetensors" or path.exists():
+    path = file_of_trained(policy)
+    if path is not None:
         for given, flag in ((memory, "--memory"), (welfare, "--welfare")):
             if given is not None:
                 raise ValueError(f"{flag} is for a policy without training: {policy} has its own problem")

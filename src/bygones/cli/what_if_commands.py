@@ -84,7 +84,7 @@ def what_if(
         Literal["auto", "requested", "actual", "no"],
         arg(
             metavar="{auto,requested,actual,no}",
-            help="Of a cluster: the run times by which jobs are backfilled; auto takes those that were requested "
+            help="Of a cluster: the run times by which jobs are backfilled; auto takes the requested ones "
             "(Timelimit), if the log has them.",
         ),
     ] = "auto",

@@ -103,6 +103,10 @@ class FairProblem:
     def __post_init__(self) -> None:
         if not isinstance(self.scenario, Scenario):
             raise ValueError(f"scenario must be a Scenario such as Donut(), got {self.scenario!r}")
+        if self.scenario.n_choices is not None:
+            self.scenario.check_enumerable(
+                "take fewer agents, or let them decide separately with bygones.envs.separate.SeparateAgents"
+            )
         for name in ("weight", "shaping_discount", "fixed_scale"):
             if np.ndim(getattr(self, name)):
                 raise ValueError(f"{name} must be a single number, got {getattr(self, name)!r}")

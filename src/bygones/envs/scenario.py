@@ -113,6 +113,8 @@ class Scenario(ABC):
     @property
     def n_actions(self) -> int:
         """How many actions there are."""
+        if self.n_choices is not None:
+            return int(self.n_choices**self.n_agents)
         return len(self.actions()) if self.n_served is None else math.comb(self.n_agents, self.n_served)
 
     @property

@@ -1,7 +1,9 @@
 """Scenarios whose agents decide separately, as parallel environments of PettingZoo.
 
-env = SeparateAgents("matthew", n=5, control="moves")
-env = FairParallel(env, Discounted(half_life=50), "egalitarian", 0.9)
+The rewards are the utilities of the agents, and a wrapper adds the memory and the fairness:
+
+    env = SeparateAgents("matthew", n=10, control="moves")
+    env = FairParallel(env, Discounted(half_life=50), "egalitarian", 0.9)
 """
 
 from __future__ import annotations

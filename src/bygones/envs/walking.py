@@ -11,7 +11,6 @@ from typing import Literal, cast
 import numpy as np
 
 from bygones._arrays import Array, Floats, namespace
-from bygones.envs.scenario import MOST_ACTIONS
 
 Control = Literal["go", "moves"]
 """The decision about each agent: whether it goes to its goal, or in which direction it moves."""
@@ -20,15 +19,6 @@ DIRECTIONS = np.array([[0, 0], [-1, 0], [1, 0], [0, -1], [0, 1]])
 
 CHOICES: dict[Control, int] = {"go": 2, "moves": len(DIRECTIONS)}
 """How many choices there are for each agent."""
-
-
-def check_joint(n_agents: int, control: Control) -> None:
-    """Refuses more agents than all of whose choices together can be listed."""
-    if CHOICES[control] ** n_agents > MOST_ACTIONS:
-        most = max(n for n in range(1, 20) if CHOICES[control] ** n <= MOST_ACTIONS)
-        raise ValueError(
-            f"control {control!r} lists the moves of all agents together: n must be at most {most}, got {n_agents}"
-        )
 
 
 def joint(n_agents: int, control: Control) -> Floats:

@@ -24,7 +24,7 @@ from bygones.learn.descriptions import check_registered
 from bygones.learn.networks import Networks
 from bygones.learn.normalisation import Normaliser, normalised
 from bygones.learn.policy import TrainedPolicy
-from bygones.learn.programs import Tree, row, stacked
+from bygones.learn.programs import Tree, row, single_precision, stacked
 from bygones.learn.recurrent_ppo import world_of
 
 EPISODES = 10
@@ -193,6 +193,7 @@ class _Program(NamedTuple):
     proceed: Callable[..., State]
     metrics: Callable[..., dict[str, jax.Array]]
 
+    @single_precision()
     def play(self, parts: Parts, worlds: list[Worlds], seeds: int | list[int], horizon: int) -> dict[str, np.ndarray]:
         """Each metric of every way and episode; with runs along the first axis of all that is batched.
 
@@ -282,7 +283,7 @@ def _asked(predict: Predict, problem: FairProblem, worlds: Worlds, deterministic
 def _many(environment: Environment, name: str) -> Callable[..., Tree]:
     """A function of the environment for many states at once, compiled."""
     mapped = {"start": (0, None), "observe": (0, None), "advance": (0, 0, 0, None), "metrics": (0, None)}[name]
-    return jax.jit(jax.vmap(getattr(environment, name), in_axes=mapped))
+    return single_precision()(jax.jit(jax.vmap(getattr(environment, name), in_axes=mapped)))
 
 
 def _one_per_row(actions: object, problem: FairProblem, rows: int) -> np.ndarray:

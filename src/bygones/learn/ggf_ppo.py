@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 
 from bygones.envs.functional import EnvParams
-from bygones.forms import Ranked, gini_weights
+from bygones.forms import Ranked
 from bygones.learn import iterations, ppo
 from bygones.learn.iterations import Iteration, Learner, Numbers, RunState, Shape
 from bygones.learn.networks import Networks
@@ -73,7 +73,7 @@ def rank_weights(welfare: Welfare, n_agents: int, ratio: float) -> jax.Array:
     """The weights of the ranks, the worst-off first."""
     form = welfare.form
     if isinstance(form, Ranked):
-        return jnp.asarray(gini_weights(n_agents) if form.weights is None else form.weights, jnp.float32)
+        return jnp.asarray(form.by_rank(n_agents), jnp.float32)
     falling = ratio ** jnp.arange(n_agents)
     return falling / falling.sum()
 

@@ -158,6 +158,10 @@ def _serve(caller: Connection, job: Callable[..., object]) -> None:
             task = caller.recv()
         except (EOFError, OSError):
             return
+        except (AttributeError, ImportError) as error:
+            hint = 'define it in a module, and not in a notebook or below `if __name__ == "__main__"`'
+            send(_FAILED, ValueError(f"a worker process cannot find a part of a run: {hint} ({error})"))
+            continue
         try:
             result = job(partial(send, _REPORT), *task)
         except Exception as error:  # whatever it is, the caller raises it

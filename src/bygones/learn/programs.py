@@ -6,7 +6,8 @@ process 65,530 of them, about a hundred different trainings, and the compilation
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -29,6 +30,18 @@ def make_room() -> None:
     """
     if _MAPS.exists() and _MAPS.read_bytes().count(b"\n") > MAPPINGS:
         jax.clear_caches()  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def single_precision() -> Iterator[None]:
+    """JAX without numbers of 64 bits, which `JAX_ENABLE_X64` would otherwise bring into compiled programs."""
+    config: Any = jax.config
+    has_double = config.jax_enable_x64
+    config.update("jax_enable_x64", False)
+    try:
+        yield
+    finally:
+        config.update("jax_enable_x64", has_double)
 
 
 def stacked(trees: Sequence[Tree], batched: bool) -> Tree:

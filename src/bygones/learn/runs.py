@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-import importlib.util
 import json
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
@@ -24,18 +23,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from bygones._arrays import Json, check_count
-from bygones._parts import missing
 from bygones.envs.functional import Environment, EnvParams, arrays_of
 from bygones.envs.problem import FairProblem, Params
-from bygones.learn import checkpoints, iterations, learners, ppo
-from bygones.learn.actors import Subsets, actor_of
+from bygones.learn import checkpoints, iterations, learners
+from bygones.learn.actors import actor_of
 from bygones.learn.checkpoints import Checkpoint
 from bygones.learn.descriptions import AnyRun, Run, as_run, check_registered
 from bygones.learn.evaluation import Played, played
 from bygones.learn.networks import Networks
 from bygones.learn.normalisation import Normaliser
 from bygones.learn.policy import TrainedPolicy
-from bygones.learn.programs import make_room, row, stacked
+from bygones.learn.programs import make_room, row, single_precision, stacked
 from bygones.learn.settings import Settings
 
 SEGMENT = 16
@@ -118,6 +116,7 @@ def train(
     return train_batch([chosen], None if key is None else jnp.stack([key]), **options)[0]
 
 
+@single_precision()
 def train_batch(
     runs: Sequence[AnyRun],
     keys: jax.Array | None = None,
@@ -126,7 +125,6 @@ def train_batch(
     checkpoint: Path | str | None = None,
     segment: int = SEGMENT,
     batched: bool | None = None,
-    native: bool | None = None,
     evaluation_episodes: int = 0,
     **choices: Any,
 ) -> list[TrainResult]:
@@ -142,9 +140,6 @@ def train_batch(
         segment: rollouts between two looks at the runs.
         batched: whether the runs are one batched program; by default yes if there are several. A run's numbers depend
             on this choice in their last digits, but not on the other runs of the batch.
-        native: whether a run's updates are machine code of this processor instead of XLA's; by default wherever they
-            can be: an MLP, on a CPU, not batched, with Numba installed. The numbers depend on this in their last digits
-            too.
         evaluation_episodes: how many episodes each policy plays when it has been trained, both with sampled and with
             greedy actions; none by default. Training does not depend on it.
         choices: implementation choices of `iterations.Shape` (`flat`, `unroll`, `precision`), for measuring them.
@@ -161,16 +156,7 @@ def train_batch(
     batched = len(batch) > 1 if batched is None else batched
     params, numbers = (stacked([of(run) for run in batch], batched) for of in (params_of, numbers_of))
     total = max(run.settings.rollouts for run in batch)
-    is_mlp = isinstance(shape.actor, Subsets)
-    has_native = is_mlp and batch[0].settings.learner == "ppo"
-    native = can_be_native() and has_native and not batched if native is None else native
-    if native and not has_native:
-        raise ValueError('native updates are for learner "ppo" with policy "mlp": set native=False')
-    if native and batched:
-        raise ValueError("native updates train one run at a time: set native=False or batched=False")
-    if native and not can_be_native():
-        raise missing("native=True", "numba")
-    advance = _native(shape) if native else _compiled(shape, segment, batched)
+    advance = _compiled(shape, segment, batched)
     file, name = None if checkpoint is None else Path(checkpoint), digest(batch)
     with nullcontext() if file is None else checkpoints.reserved(file):
         saved = None if file is None else checkpoints.load(file, name)
@@ -211,11 +197,6 @@ def begin(
         keys = jax.vmap(jax.random.key)(np.array([one.seed for one in settings], np.uint32))
     networks, params = (stacked(trees, batched) for trees in (starts, [params_of(run) for run in runs]))
     return _begin(batched)(keys if batched else keys[0], networks, params, shape)
-
-
-def can_be_native() -> bool:
-    """Whether updates can be machine code of this processor: on a CPU, with Numba installed."""
-    return jax.default_backend() == "cpu" and importlib.util.find_spec("numba") is not None
 
 
 def shape_of(run: AnyRun, **choices: Any) -> iterations.Shape:
@@ -268,27 +249,6 @@ def _begin(batched: bool) -> Callable[..., iterations.RunState]:
 
     begun = jax.vmap(one, in_axes=(0, 0, 0, None)) if batched else one
     return jax.jit(begun, static_argnums=3)
-
-
-@functools.cache
-def _native(shape: iterations.Shape) -> Callable[..., iterations.Iteration]:
-    """As `_compiled`, with the updates of `native`."""
-    from bygones.learn import native
-
-    gather, settle = jax.jit(functools.partial(ppo.experience, shape=shape)), jax.jit(iterations.settle)
-
-    def advance(
-        state: iterations.RunState, params: EnvParams, numbers: iterations.Numbers, count: int
-    ) -> iterations.Iteration:
-        points = []
-        for _ in range(count):
-            samples, order, onward, curve = gather(state, params, numbers)
-            learned = native.improve(state.networks, state.adam, samples, order, numbers, shape.batch_size)
-            state, curve = settle(state, onward, curve, learned, numbers)
-            points.append(jax.tree.map(np.asarray, curve))
-        return state, jax.tree.map(lambda *all_: np.stack(all_), *points)
-
-    return advance
 
 
 @functools.cache

@@ -14,7 +14,7 @@ from bygones.memory.contract import AnyState, Memory, Response, memories, with_p
 
 
 @memories.add
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Capped(Around[AnyState]):
     r"""Any memory that keeps agents apart, with a ceiling: utility that would lift $Z_i$ above $c$ = `cap` is lost.
 
@@ -81,7 +81,7 @@ class RelativeState(NamedTuple):
 
 
 @memories.add
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Relative(Around[RelativeState]):
     r"""Any memory counted from its lowest agent, as round-robin counters are.
 

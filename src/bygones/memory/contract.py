@@ -149,6 +149,13 @@ class Memory(Answer, Generic[State]):
             return bool(mine == theirs)
         return all(_alike(getattr(mine, f.name), getattr(theirs, f.name)) for f in fields(mine) if f.compare)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the other is a memory of the same kind with the same parameters, to the bit; see `matches`."""
+        return self is other or (isinstance(other, Memory) and _identity(self) == _identity(other))
+
+    def __hash__(self) -> int:
+        return hash(_identity(self))
+
     def update(self, state: State, utilities: AnyArray, elapsed: Number = 1) -> State:
         """The memory after `utilities` arrive, `elapsed` steps after the previous ones.
 
@@ -281,6 +288,18 @@ def check_entitlements(entitlements: AnyArray, n_agents: int, *, exempt: bool = 
             raise ValueError("entitlements must be above 0 for at least one agent, since not everyone can be exempt")
         return check_between("entitlements", weights, 0.0, math.inf, "at least 0 for every agent (0 is exempt)")
     return check_between("entitlements", weights, 0.0, math.inf, "above 0 for every agent", open_low=True)
+
+
+def _identity(value: Any) -> object:
+    """A memory, or a part of one, as something that can be compared and hashed: arrays by their numbers."""
+    if isinstance(value, Memory):
+        described: Any = value
+        if not is_dataclass(described):
+            return id(value)
+        return type(value), *(_identity(getattr(value, each.name)) for each in fields(described) if each.compare)
+    if isinstance(value, tuple):
+        return tuple(map(_identity, value))
+    return value if np.ndim(value) == 0 else (np.shape(value), *np.ravel(value).tolist())
 
 
 def _alike(a: object, b: object) -> bool:

@@ -31,7 +31,7 @@ from bygones.memory.exact_sums import MemoryState, fade_and_add, per_agent
 
 
 @memories.add
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, eq=False)
 class Discounted(Memory[MemoryState]):
     r"""Discounted recall: a utility received $k$ steps ago counts with weight $\gamma^k$ (Definitions 3 and 4).
 

@@ -25,7 +25,7 @@ from bygones.memory.exact_sums import MemoryState, add, fade_and_add, per_agent
 
 
 @memories.add
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Linear(Memory[MemoryState]):
     r"""A linear memory $Z^t = A\,Z^{t-1} + u^t$ (Theorem 5), read out as $R\,Z^t$.
 
@@ -100,7 +100,7 @@ class Linear(Memory[MemoryState]):
 
 
 @memories.add
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Multiscale(Memory[MemoryState]):
     r"""Several decay rates per agent, $Z = \sum_j w_j Z_j$ with $Z_j^t = \gamma_j Z_j^{t-1} + u^t$.
 

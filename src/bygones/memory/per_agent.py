@@ -20,7 +20,7 @@ from bygones.memory.exact_sums import MemoryState, fade_and_add, per_agent
 
 
 @memories.add
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, eq=False)
 class PerAgent(Memory[MemoryState]):
     r"""Discounted recall with a decay per agent: $Z_i^t = \gamma_i\,Z_i^{t-1} + u_i^t$.
 

@@ -30,7 +30,7 @@ class WindowState(NamedTuple):
 
 
 @memories.add
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SlidingWindow(Memory[WindowState]):
     r"""The sum of the utilities of the last $m$ = `length` steps, $Z^t = u^{t-m+1} + \dots + u^t$.
 
@@ -107,7 +107,7 @@ class ResetState(NamedTuple):
 
 
 @memories.add
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reset(Memory[ResetState]):
     r"""Perfect recall that starts over every $p$ = `every` steps, as quotas per week or month do.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from bygones._arrays import Json
 from bygones._text import counted
@@ -11,6 +12,7 @@ from bygones.document.document import Answer, Column, Document, Share, Table
 from bygones.envs.problem import most_welfare
 from bygones.learn import TrainedPolicy, evaluate
 from bygones.learn.evaluation import Evaluation
+from bygones.paper import shipped_policies
 from bygones.paper.optimum import Optimum, episode_gini, for_settings
 from bygones.paper.untrained import RULES, Reached, reached
 
@@ -32,6 +34,14 @@ SHARE = (
     "Of best: the equal utility for all agents that would give this fairness score, as a share of the one that "
     "would give the best possible."
 )
+
+
+def file_of_trained(policy: str) -> Path | None:
+    """The file of a trained policy, which is a path or the name of a shipped one; None if it is neither."""
+    if policy in shipped_policies.NAMES:
+        return shipped_policies.file_of(policy)
+    path = Path(policy)
+    return path if path.suffix == ".safetensors" or path.exists() else None
 
 
 @dataclass(frozen=True)

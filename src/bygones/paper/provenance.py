@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bygones._secrets import redacted
 
-PACKAGES = ("jax", "jaxlib", "numba", "numpy", "pyarrow", "scipy")
+PACKAGES = ("jax", "jaxlib", "numpy", "pyarrow", "scipy")
 CHECKOUT = Path(__file__).parents[3]
 """The checkout that this code is part of, unless it was installed from a wheel."""
 

@@ -176,6 +176,41 @@ def test_a_turn_is_a_step_of_the_memory():
         assert env.infos["agent_0"]["memory"] == pytest.approx(expected)
 
 
+def test_a_turn_in_which_a_dead_agent_leaves_is_none():
+    env = FairAEC(parallel_to_aec(ScriptedAgents(np.ones((3, 2)), [1, 3])), DISCOUNTED, "egalitarian", 0.5)
+    env.reset()
+    env.step(0), env.step(0)
+    before = env.infos["agent_1"]
+    assert env.agent_selection == "agent_0"
+    assert env.terminations["agent_0"]
+    env.step(None)
+    assert env.infos == {"agent_1": before}
+    assert env.rewards == {"agent_1": 0.0}
+    env.step(0)
+    assert env.infos["agent_1"]["memory"] == pytest.approx(1.9)
+
+
+class RewardsForAll(ScriptedAgents):
+    """An environment that has rewards for the dead, too."""
+
+    def step(self, actions):
+        observations, _, *rest = super().step(actions)
+        return observations, dict.fromkeys(self.possible_agents, 1.0), *rest
+
+
+@pytest.mark.parametrize("learners", ["central", "separate"])
+def test_the_dead_receive_and_count_nothing(learners):
+    settings = {"reward_space": Box(0, 1, (2,)), "learners": learners}
+    steps = steps_of(FairParallel(RewardsForAll(np.ones((3, 2)), [1, 3]), TOTALS, "egalitarian", 0.5, **settings))
+    shared = 1.5 if learners == "central" else 0.75
+    assert [step[1] for step in steps[1:]] == [
+        {"agent_0": shared, "agent_1": shared},
+        {"agent_0": 0.0, "agent_1": 1.0},
+        {"agent_0": 0.0, "agent_1": 1.0},
+    ]
+    assert steps[-1][-1]["agent_1"]["episode_metrics"]["gini"] == pytest.approx(bygones.inequality.gini([1.0, 3.0]))
+
+
 # --- observations ---
 
 

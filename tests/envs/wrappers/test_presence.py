@@ -141,6 +141,18 @@ def test_vector_environments_mask_as_single_ones_do(mode):
             np.testing.assert_allclose(observations[i], observation)
 
 
+def test_sub_environments_that_are_not_reset_keep_their_mask():
+    present = [[True, True, False], [True, False, True], [False, True, True]]
+    envs = VectorRewards([lambda: ComeAndGo(np.ones((3, 3)), present)] * 2, AutoresetMode.DISABLED)
+    envs = VectorRememberRewards(envs, bygones.PerfectRecall(), presence="present", horizon=3)
+    envs.reset()
+    envs.step(np.zeros(2, dtype=int))
+    observations, _ = envs.reset(options={"reset_mask": np.array([True, False])})
+    np.testing.assert_array_equal(observations[:, 1:], [[0, 0, 0], [1, 1, 0]])
+    observations, *_ = envs.step(np.zeros(2, dtype=int))
+    np.testing.assert_array_equal(observations[:, 1:], [[1, 1, 0], [2, 1, 1]])
+
+
 def test_scenario_in_which_agents_arrive_has_the_reward_of_our_own_environment():
     memory = bygones.Discounted(gamma=0.9)
     vector = gym.make("bygones/mo-Arrivals-v0", horizon=20)

@@ -105,6 +105,24 @@ def test_as_the_paper_writes_it_there_is_no_discount_in_the_shaping():
     assert [env.step(0)[1] for _ in rewards] == [0.75 * 1, 0.75 * 1 + 0.25 * 1, 0.75 * 1 + 0.25 * 0.5]
 
 
+def test_a_step_is_remembered_once():
+    updates = []
+
+    class Counting(bygones.memory.Around):
+        keeps = bygones.memory.around.PROMISES
+
+        def advance(self, state, utilities, elapsed=1):
+            updates.append(utilities)
+            return self.memory.advance(state, utilities, elapsed)
+
+    memory = Counting(DISCOUNTED)
+    env = FairReward(RememberRewards(Scripted([[1.0, 0.5]] * 3), memory), memory, "egalitarian", 0.5)
+    env.reset()
+    for _ in range(3):
+        env.step(0)
+    assert len(updates) == 3
+
+
 def test_agent_may_see_another_memory_than_it_is_judged_by():
     env = FairReward(
         RememberRewards(Scripted([[1.0, 0.0], [1.0, 0.0]]), bygones.Instantaneous()),

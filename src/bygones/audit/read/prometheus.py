@@ -31,7 +31,7 @@ AGENTS = ("queue_name", "queue", "user", "account", "namespace", "team", "projec
 _UNITS = {"gpus": "GPU-hours", "gpu": "GPU-hours", "cpu_cores": "CPU-hours", "cores": "CPU-hours"}
 _COUNTER = "_total"
 _RESOURCES = ("resource", "unit")
-"""Labels whose values have no sum, as those of `kube_pod_container_resource_requests`."""
+"""Labels whose values have no sum, as in `kube_pod_container_resource_requests`."""
 
 _GIB = 2.0**30
 _START = 4096
@@ -214,7 +214,7 @@ def _increases(scale: float) -> str:
 
 
 def _scale(metric: str) -> float:
-    """How many of the units of a metric are one of ours: bytes of a GiB, or the seconds in a counter of an hour."""
+    """How many units of a metric make one of bygones: bytes of a GiB, or the seconds in a counter of an hour."""
     name = metric.removesuffix(_COUNTER)
     return _GIB if name.endswith("bytes") else 3600.0 if name != metric and name.endswith("seconds") else 1.0
 

@@ -382,7 +382,7 @@ def utility_columns(utility: str | Sequence[str] | Mapping[str, float], known: S
 
 
 def factors(term: str, known: Sequence[str]) -> list[str]:
-    """The columns in a term of the utility: one, or those of a product."""
+    """The columns in a term of the utility: one, or the factors of a product."""
     return [term] if term in known else [name.strip() for name in term.split("*")]
 
 

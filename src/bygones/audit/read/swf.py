@@ -105,7 +105,7 @@ class _Trace:
                 raise ValueError(f"{self._path} cannot be read: {error}") from None
 
     def _comment(self, line: str) -> None:
-        """What a comment gives: when the trace begins, and how many processors there are."""
+        """The facts in a comment: when the trace begins, and how many processors there are."""
         key = _HEADER.fullmatch(line.strip())
         if key and key[1] in ("UnixStartTime", "MaxProcs") and _is_number(value := (key[2].split() or [""])[0]):
             if key[1] == "MaxProcs":

@@ -52,7 +52,7 @@ def clear(changes: np.ndarray, errors: np.ndarray) -> np.ndarray:
 
     Args:
         changes: a row per draw.
-        errors: of the policy in force, a row per draw.
+        errors: the errors of the policy in force, a row per draw.
     """
     mean = changes.mean(axis=0)
     same = (changes > MINUTE).all(axis=0) | (changes < -MINUTE).all(axis=0)

@@ -355,7 +355,7 @@ def _planned(jobs: Jobs, backfill: Backfill) -> tuple[np.ndarray | None, str]:
 
 
 def _course(jobs: Jobs, memory: Alternative, replayed: np.ndarray, starts: np.ndarray) -> QueueCourse:
-    """What an alternative changes against what happened, as far as it is clear; both replays have a row per draw."""
+    """The clear changes of an alternative against the actual starts; both replays have a row per draw."""
     start, before = starts[0], jobs.mean_wait(jobs.start)
     in_force, waits = (np.array([jobs.mean_wait(each) for each in draws]) for draws in (replayed, starts))
     gains = clear(before - waits, before - in_force)

@@ -9,7 +9,7 @@ import numpy as np
 
 from bygones._arrays import Array, Floats, check_count, check_one_of, namespace
 from bygones.envs.scenario import Most, Scenario
-from bygones.envs.walking import CHOICES, Control, cells_of, check_joint, joint, towards, walked
+from bygones.envs.walking import CHOICES, Control, cells_of, joint, towards, walked
 
 SIDE = 5
 """The grid has as many rows and columns."""
@@ -52,7 +52,7 @@ class JobScheduling(Scenario):
     The machine is in one of the nine middle cells; agents are in different cells, drawn at random.
 
     ## Arguments
-    - `n`: the number of agents; at most 16, or 7 with `"moves"`.
+    - `n`: the number of agents; if one policy decides for all, at most 16, or 7 with `"moves"`.
     - `control`: whether agents `"go"` or wander, or have their `"moves"` decided.
 
     ## Bound
@@ -73,7 +73,6 @@ class JobScheduling(Scenario):
     def check(self) -> None:
         check_count("n", self.n, most=SIDE**2)
         check_one_of("control", self.control, get_args(Control))
-        check_joint(self.n, self.control)
 
     @property
     def n_agents(self) -> int:

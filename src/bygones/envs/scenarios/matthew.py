@@ -9,7 +9,7 @@ import numpy as np
 
 from bygones._arrays import Array, Bools, Floats, check_count, check_one_of, namespace
 from bygones.envs.scenario import Scenario
-from bygones.envs.walking import CHOICES, DIRECTIONS, Control, check_joint, joint
+from bygones.envs.walking import CHOICES, DIRECTIONS, Control, joint
 
 N_FOOD = 3
 """How many pieces of food there are."""
@@ -59,7 +59,7 @@ class Matthew(Scenario):
     Places are uniform in the square, sizes between 0.01 and 0.05.
 
     ## Arguments
-    - `n`: the number of agents; at most 16, or 7 with `"moves"`.
+    - `n`: the number of agents; if one policy decides for all, at most 16, or 7 with `"moves"`.
     - `control`: whether agents `"go"` or stay, or have their `"moves"` decided.
     - `food`: whether `"all"` food is for everyone, or the last piece is `"reserved"` for the first two agents;
       `"half-reserved"`, it is only shown to them, and others can eat it.
@@ -70,9 +70,10 @@ class Matthew(Scenario):
 
     ## The original
     Its ten agents have five moves each, and decide separately. One policy for all of them would have 5¹⁰ actions, which
-    cannot be listed: `control="go"` is ours, and `control="moves"` is theirs, for up to seven agents. The versions
-    `rr` and `nrr` of the original are `food="reserved"` and `"half-reserved"`; the latter hides food from agents who
-    may eat it. If an agent eats two pieces at once it grows twice, but is paid for one: `pays="once"`.
+    cannot be listed: `control="go"` is ours, and `control="moves"` is theirs, for up to seven agents. Separate learners
+    can have all ten, with `bygones.envs.separate`. The versions `rr` and `nrr` of the original are `food="reserved"`
+    and `"half-reserved"`; the latter hides food from agents who may eat it. If an agent eats two pieces at once it
+    grows twice, but is paid for one: `pays="once"`.
     """
 
     horizon: int = 1000
@@ -87,7 +88,6 @@ class Matthew(Scenario):
         check_count("n", self.n)
         for name, of in (("control", Control), ("food", Food), ("pays", Pays)):
             check_one_of(name, getattr(self, name), get_args(of))
-        check_joint(self.n, self.control)
 
     @property
     def n_agents(self) -> int:

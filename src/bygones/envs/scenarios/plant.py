@@ -9,7 +9,7 @@ import numpy as np
 
 from bygones._arrays import Array, Floats, check_count, check_one_of, namespace
 from bygones.envs.scenario import Scenario
-from bygones.envs.walking import CHOICES, Control, cells_of, check_joint, joint, past_others, walked
+from bygones.envs.walking import CHOICES, Control, cells_of, joint, past_others, walked
 
 SIDE, MIDDLE = 8, 6
 """Agents walk on as many rows and columns; parts lie in so many of them, in the middle."""
@@ -96,11 +96,10 @@ class Plant(Scenario):
         for row in self.requirements:
             if len(row) != KINDS or not sum(check_count("requirements", one, 0) for one in row):
                 raise ValueError(f"requirements must have {KINDS} numbers per agent, not all 0, got {row}")
-        check_count("agents", self.n_agents)
+        check_count("agents", self.n_agents, most=SIDE**2)
         check_one_of("control", self.control, get_args(Control))
         check_one_of("bonus", self.bonus, get_args(Bonus))
         check_count("supply", self.supply)
-        check_joint(self.n_agents, self.control)
 
     @property
     def n_agents(self) -> int:

@@ -10,7 +10,8 @@ learners:
   rewards of a step add up to the paper's.
 
 An agent observes the memory of all agents, its own first, so agents can share one policy. Agents that are absent or
-dead are masked: they receive no reward, their memory stands still, and the welfare is that of the others.
+dead are masked: they receive no reward, their memory stands still, and in the welfare they count as if they had the
+mean of the agents present.
 """
 
 from __future__ import annotations

@@ -77,8 +77,7 @@ class _EpisodeWrapper(VectorWrapper):
         told = present_in(infos, self._presence, self._recall.shape)
         if told is not None:
             known = np.ones_like(told) if self._present is None else self._present
-            about = which & infos.get(f"_{self._presence}", True)
-            self._present = np.where(about[:, None], told, known)
+            self._present = np.where(which[:, None], told, known)
 
 
 class VectorRememberRewards(_EpisodeWrapper):

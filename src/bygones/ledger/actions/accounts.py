@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from bygones._text import amount, counted
+from bygones._text import amount, counted, listed
 from bygones.document.document import Answer, Block, Document
 from bygones.kinds import words
 from bygones.ledger.actions.decisions import why_left_out
@@ -19,8 +19,10 @@ from bygones.ledger.model.events import AMOUNTS, DECISIONS, RECEIVED, Event, is_
 from bygones.ledger.model.fold import START
 from bygones.ledger.model.rule_settings import settings_in_words
 from bygones.ledger.model.rules import Rules
+from bygones.ledger.model.span import Span, load_spans
 from bygones.ledger.model.times import day_in_words, format_instant
 from bygones.ledger.storage import derived, draw_table, revised_table, rows
+from bygones.ledger.storage.turn_times import span_of_event
 
 _VERBS = {"leave": "leaves", "hold": "goes on hold", "resume": "takes part again"}
 
@@ -102,6 +104,7 @@ class EventAccount(Answer):
         void_since: the event since which it is void, None if it counts.
         kept: the plans made in place of the first one in which the agent kept this turn, the latest first.
         taken_over: the turn of another agent that this one took over in a swap, None where there is none.
+        spans: its times, if it lasts: one, or of several items given at once, several.
     """
 
     event: Event
@@ -112,6 +115,7 @@ class EventAccount(Answer):
     void_since: int | None
     kept: tuple[Event, ...] = ()
     taken_over: Event | None = None
+    spans: tuple[Span, ...] = ()
 
     def document(self) -> Document:
         """The event as people read it."""
@@ -151,7 +155,9 @@ class EventAccount(Answer):
                 what = f"{event.agent} joins, starting with{size}," if starts else f"{event.agent} joins"
             case kind:
                 what = f"{event.agent} {_VERBS[kind]}" if kind in _VERBS else f"{event.agent}, {kind}{size}"
-        when = f"at {format_instant(event.time, self.zone)}, recorded at {format_instant(event.recorded, self.zone)}"
+        lasts = listed([span.in_words(self.zone) for span in self.spans])
+        begins = f"from {lasts} {self.zone}" if lasts else f"at {format_instant(event.time, self.zone)}"
+        when = f"{begins}, recorded at {format_instant(event.recorded, self.zone)}"
         return (
             f"Event {event.seq}: {what if event.agent is not None else f'{event.kind}{size}'} {when}"
             f"{f' by {event.author}' if event.author else ''}"
@@ -190,7 +196,8 @@ class EventAccount(Answer):
             decision = self.decision.decision.to_dict() | reasons
             again = None if self.decision.again is None else self.decision.again.seq
         data = {"decided_again_as": again, "decision": decision, "changed_by": changes}
-        return self.event.to_dict() | {"void_since": self.void_since} | data
+        length = {"length": [span.to_dict() for span in self.spans]} if self.spans else {}
+        return self.event.to_dict() | {"void_since": self.void_since} | length | data
 
 
 def account_of(connection: sa.Connection, rules: Rules, zone: str, seq: int) -> EventAccount:
@@ -208,7 +215,9 @@ def account_of(connection: sa.Connection, rules: Rules, zone: str, seq: int) -> 
     taken_over = rows.load_event(connection, taken[0]) if taken else None
     void_since = revised_table.void_since(connection, seq)
     changes = changes_since(connection, event)
-    return EventAccount(event, rules, zone, decision, changes, void_since, tuple(kept), taken_over)
+    spans = span_of_event(connection, event) if event.kind in RECEIVED else load_spans(event.details or {}).values()
+    lasting = tuple(dict.fromkeys(span for span in spans if span.hours))
+    return EventAccount(event, rules, zone, decision, changes, void_since, tuple(kept), taken_over, lasting)
 
 
 def _is_kept(turn: Event, plan: Event) -> bool:

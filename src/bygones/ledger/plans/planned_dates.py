@@ -188,7 +188,7 @@ def turns_document(turns: Sequence[PlannedTurn], zone: str) -> Document:
     """The turns of published plans, with a reason where the agent cannot take one."""
     columns = [
         Column("event"), Column("date"), Column("agent", folds=True), Column("what", folds=True),
-        Column("amount", gives_way=1, exact=True), Column("status"),
+        Column("hours", gives_way=2), Column("amount", gives_way=1, exact=True), Column("status"),
     ]  # fmt: skip
     rows: list[list[Cell]] = [
         [
@@ -196,6 +196,7 @@ def turns_document(turns: Sequence[PlannedTurn], zone: str) -> Document:
             date_in_words(turn.at, turn.all_day, zone, {"": turn.span}),
             turn.agent,
             turn.what,
+            turn.span.hours or None,
             turn.amount,
             "" if turn.status == PRESENT else turn.status,
         ]
