@@ -139,7 +139,7 @@ def test_small_jobs_do_not_shorten_the_half_life_of_large_ones(long_jobs):
         assert all(each.half_life >= advice.job for each in advice.standings)
         assert any(each.startswith("Weighted by usage, a job lasts 11.8h.") for each in advice.reasons())
         for name, given in (("period", "10min"), ("half_lives", ["10min", "7d"])):
-            message = rf"{name} must be at least 11\.8h, the length of a job weighted by usage, got 10min: half of the"
+            message = rf"{name} must be at least 11\.8h, the length of a job weighted by usage, got 10min: half of its"
             with pytest.raises(ValueError, match=message):
                 advise(history, **{name: given})
 

@@ -110,8 +110,8 @@ class ReceivedAdvice(Recommendation):
         ]
         if self.job:
             sentences.append(
-                f"Weighted by usage, a job lasts {self.length(self.job)}. With a shorter half-life, half of the "
-                f"usage of a job would fade before it ends."
+                f"Weighted by usage, a job lasts {self.length(self.job)}. With a shorter half-life, half of its usage "
+                f"would fade before it ends."
             )
         return [*sentences, self._about_the_line()]
 
@@ -204,7 +204,7 @@ def advise_received(
         if given < length and (name == "half_lives" or period is not None):
             raise ValueError(
                 f"{name} must be at least {clock.length_text(length)}, the length of a job weighted by usage, got "
-                f"{clock.length_text(given)}: half of the usage of a job would fade before it ends"
+                f"{clock.length_text(given)}: half of its usage would fade before the job ends"
             )
     if over < length:
         over = next((each for each in round_lengths(clock, 10 * length) if each >= length), length)
