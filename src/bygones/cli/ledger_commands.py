@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 TurnWeights = Annotated[
     str | None,
     optional(
-        "What a turn counts for by when it is, such as '22:00-06:00=1.25, sat-sun=1.5, holiday(DE-BE)=2'. A CSV file "
+        "The weight of a turn by its time, such as '22:00-06:00=1.25, sat-sun=1.5, holiday(DE-BE)=2'. A CSV file "
         "with a column date stands for its dates, and the word hours counts the length (default: all alike).",
         "WEIGHTS",
     ),

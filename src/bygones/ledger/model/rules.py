@@ -84,7 +84,7 @@ class Rules:
         unit: that of amounts, such as `h` or `GPU-hours`.
         overlaps: whether an agent may have two turns at the same time: `refused` or `allowed`. It concerns turns of
             which the length is known.
-        turn_weights: what a turn counts for by when it is, such as `22:00-06:00=1.25, sat-sun=1.5`; see
+        turn_weights: the weight of a turn by its time, such as `22:00-06:00=1.25, sat-sun=1.5`; see
             `model.turn_weights`. The needs of decisions and plans are multiplied by it.
         time_zone: in which days begin and end, times without a zone are read, and all times are shown, such as
             `Europe/Berlin`. The latest setting holds for the whole ledger.

@@ -1,4 +1,4 @@
-"""What a turn counts for, by when it is: nights, weekends, holidays.
+"""The weight of a turn by its time: nights, weekends, holidays.
 
 The weights are one line, such as `22:00-06:00=1.25, sat-sun=1.5, holiday(DE-BE)=2`. A condition is a time of the day, a
 day of the week, a date, a range of these, or the public holidays of a country or of a part of it. At each moment the
