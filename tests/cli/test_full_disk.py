@@ -16,7 +16,7 @@ from bygones.ledger import Entry, Ledger
 from bygones.ledger.plans.date_needs import read_dates
 from bygones.ledger.proof import signing
 
-READ_ONLY = {"standing", "explain", "export", "newcomers", "planned", "verify", "anchors"}
+READ_ONLY = {"standing", "explain", "export", "newcomers", "now", "planned", "verify", "anchors"}
 FAR = f"{datetime.now(UTC) + timedelta(days=8):%Y-%m-%d}"
 NEXT = f"{datetime.now(UTC) + timedelta(days=9):%Y-%m-%d}"
 
@@ -38,6 +38,8 @@ WRITING = (
     ["replan", "planned.db", "--accept"],
     ["unplan", "planned.db"],
     ["swap", "swapped.db", "5", "6"],
+    ["give", "swapped.db", "5", "ben"],
+    ["sick", "team.db", "ana", "--until", FAR, "--accept"],
     ["import", "team.db", "history.csv"],
     ["undo-import", "imported.db", "5"],
     ["sign", "team.db", "--key", "team.key", "--anchor", "anchors.jsonl"],

@@ -334,7 +334,7 @@ def possible(
         request: the things to allocate, and everyone's needs.
         stood: where everyone stands, and when they take part.
         spans: how long each thing lasts; the agent has to be there all the time.
-        turns: the turns that agents have then, which must not overlap with the new turns.
+        turns: the turns that agents have then, which must not overlap with new ones.
     """
     status = dict(zip(stood.names, stood.status, strict=True))
     for agent in request.agent_names:

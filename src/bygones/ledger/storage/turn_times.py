@@ -84,7 +84,7 @@ def span_of_event(connection: sa.Connection, turn: Event) -> list[Span]:
 
 
 def _times(connection: sa.Connection, turn: Event, told: Mapping[str, Any]) -> list[tuple[str | None, Span]]:
-    """The items of a turn and their times, from its details and from the decision or plan that gave it."""
+    """The items of a turn and their times, from its details and the details of its decision or plan."""
     own, spans = turn.details or {}, load_spans(told)
     items = [own.get("item")]
     if spans and turn.kind == "received" and "item" not in own and turn.refers is not None:
