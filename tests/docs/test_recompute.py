@@ -79,15 +79,31 @@ def test_the_scales_and_the_horizons(ran):
 
 def test_the_parts_of_the_network_the_averages_and_the_bounds(ran):
     names, _ = ran
-    for seen, welfare, *numbers in rows("symmetric"):
-        assert numbers == texts(names["cell"](weight=0.9, welfare=welfare, **names["WORDS"][seen]))
+    cells = [("nash", 0.9), ("nash", 1.0), ("egalitarian", 0.9), ("egalitarian", 1.0)]
+    for shared, logarithms, differences, one_by_one, *numbers in rows("symmetric"):
+        network = network_with(names["PARTS"], shared, differences, one_by_one, logarithms)
+        for (welfare, weight), written in zip(cells, numbers, strict=True):
+            if written != "–":
+                row = names["cell"](weight=weight, welfare=welfare, **network)
+                assert written == ", ".join(texts(row))
     for welfare, weight, sees, scale, *numbers in rows("averages"):
         at = {"welfare": welfare, "weight": float(weight), "aggregation": "averaged", **names["WORDS"][scale]}
         assert numbers == texts(names["cell"](**at, observe_denominator=sees == "yes"))
     for welfare, network, label, _, *numbers in rows("bounded"):
         at = {"welfare": welfare, "gamma": memory(label), "weight": 0.9, **names["WORDS"][network]}
         assert numbers == texts(names["cell"](**at))
-    assert [len(rows(part)) for part in ("symmetric", "averages", "bounded")] == [4, 18, 7]
+    assert [len(rows(part)) for part in ("symmetric", "averages", "bounded")] == [10, 18, 7]
+
+
+def network_with(prefix, *parts):
+    """The settings of a network by its parts, each `yes` or `no`."""
+    if parts == ("no",) * 4:
+        return {}
+    if parts[:3] == ("yes",) * 3:
+        return {"policy": "symmetric", "agent_features": "logarithmic" if parts[3] == "yes" else "plain"}
+    order = ("shared", "differences", "sequential", "logarithmic")
+    names = [name for name, has in zip(order, parts, strict=True) if has == "yes"]
+    return {"learner": prefix + "_".join(names), "policy": "symmetric" if "sequential" in names else "mlp"}
 
 
 def test_the_extremes(ran):
