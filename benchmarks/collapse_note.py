@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.symmetric_parts import NETWORKS as NETWORKS_BY_PARTS
 from benchmarks.symmetric_parts import PARTS as PARTS_OF_NETWORKS
-from benchmarks.symmetric_parts import name_of
+from benchmarks.symmetric_parts import TRIED, name_of
 from benchmarks.symmetric_parts import runs as runs_of_network
 from bygones._files import write_text
 from bygones.learn.settings import Settings
@@ -210,16 +210,9 @@ def parts_of_the_symmetric_network() -> str:
         "| egalitarian, λ = 1 |",
         "|---" * (len(PARTS_IN_WORDS) + 4) + "|",
     ]
-    # Each part alone, then all parts but one. Without logarithms, the grid has runs with λ = 0.9.
-    alone = [name_of((part,)) for part in PARTS_IN_WORDS]
-    without = [
-        name_of(tuple(other for other in PARTS_OF_NETWORKS if other != part))
-        for part in PARTS_IN_WORDS
-        if part != "logarithmic"
-    ]
     networks: dict[str, dict[str, object]] = {
         name_of(()): {"policy": "mlp"},
-        **{name: _network(name) for name in (*alone, *without)},
+        **{name: _network(name) for name in TRIED},
         "shared_differences_sequential": {"policy": "symmetric", "agent_features": "plain"},
         name_of(PARTS_OF_NETWORKS): {"policy": "symmetric"},
     }

@@ -1,4 +1,4 @@
-"""Which part of the symmetric network keeps perfect recall fair: 2,560 runs with every combination of its parts.
+"""Which part of the symmetric network keeps perfect recall fair: each part alone, and all parts but one.
 
     python -m benchmarks.symmetric_parts evidence/collapse/symmetric-parts
 
@@ -6,8 +6,8 @@ The symmetric network differs from the paper's MLP in four ways: its weights are
 differences from the mean and the minimum of all agents, it draws one agent after the other instead of a subset, and it
 sees memories on a logarithmic scale. A learner is named by the parts that it has, as in `shared_differences`; `plain`
 has none and is the paper's network, and `shared_differences_sequential_logarithmic` is the symmetric network. Needs an
-accelerator: each of the 16 networks is a program of its own, with 160 runs of a million steps. `--only` takes some of
-them, so they can be trained side by side.
+accelerator: each of the seven networks is a separate program, with 160 runs of a million steps. `--only` takes some of
+them, or other combinations, so they can be trained side by side.
 """
 
 from __future__ import annotations
@@ -116,6 +116,11 @@ def name_of(parts: tuple[str, ...]) -> str:
 
 NETWORKS = {name_of(parts): parts for n in range(5) for parts in itertools.combinations(PARTS, n)}
 
+TRIED = [name_of((part,)) for part in PARTS] + [
+    name_of(tuple(other for other in PARTS if other != part)) for part in PARTS if part != "logarithmic"
+]
+"""Each part alone, and all parts but one. The grid has the network without logarithms."""
+
 for _name, _parts in NETWORKS.items():
     globals()[_name] = type(_name, (PPO,), {"acts": staticmethod(functools.partial(network, frozenset(_parts)))})
 
@@ -135,7 +140,7 @@ def main() -> None:
     """Trains the networks."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.symmetric_parts", description=__doc__)
     parser.add_argument("folder", type=Path, help="where the results are kept")
-    parser.add_argument("--only", nargs="+", choices=NETWORKS, default=list(NETWORKS), help="only these networks")
+    parser.add_argument("--only", nargs="+", choices=NETWORKS, default=TRIED, help="only these networks")
     options = parser.parse_args()
     for name in options.only:
         print(name, flush=True)

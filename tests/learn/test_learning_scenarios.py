@@ -26,7 +26,7 @@ SHORT = Settings(total_steps=3072, rollout_steps=256, hidden=(16,), horizon=10, 
 EASY = Replay(horizon=10, needs=((5.0, 0.0, 0.0),), n_resources=1)
 
 
-@pytest.mark.parametrize("policy", ["mlp", "symmetric"])
+@pytest.mark.parametrize("policy", ["mlp", pytest.param("symmetric", marks=pytest.mark.soak)])
 def test_a_simple_case_is_learned_saved_and_evaluated(policy: str, tmp_path: Path) -> None:
     problem = FairProblem(EASY, weight=0.0, welfare="egalitarian")
     result = train(SHORT.replace(policy=policy), problem=problem)

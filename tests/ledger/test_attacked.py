@@ -50,6 +50,7 @@ class TestCorrectionsCancelExactly:
                 ledger.decide(EVERYBODY, at="2026-01-20")
                 assert ledger.verify().problems == ()
 
+    @pytest.mark.soak
     @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         st.lists(
@@ -141,6 +142,7 @@ def take(ledger, step, number):
             ledger.void(versions[1 - number])
 
 
+@pytest.mark.soak
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(STEPS, min_size=8, max_size=20))
 def test_whatever_is_made_void_and_put_back_one_version_counts_and_has_the_same_draw(new_path, steps):

@@ -6,18 +6,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks import symmetric_parts
 from benchmarks.collapse import names_of, plan
 
 from bygones.learn.settings import Settings
 from bygones.paper.columns import METRICS, SETTINGS, WAYS
 from bygones.paper.results import read
 
+pytestmark = pytest.mark.soak
+
 EVIDENCE = Path(__file__).parents[2] / "evidence"
 
 
 @pytest.fixture(scope="module")
 def planned():
-    return plan(read(*sorted((EVIDENCE / "grid").iterdir())))
+    parts = [run for name in symmetric_parts.TRIED for run in symmetric_parts.runs(name)]
+    return {**plan(read(*sorted((EVIDENCE / "grid").iterdir()))), "symmetric-parts": parts}
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +45,7 @@ def test_folders_vary_what_they_say(planned):
     assert varied["weight"] == {*cells, "aggregation", "weight", "observation_scale"}
     assert varied["symmetric"] == {*cells, "weight"}
     assert varied["learner"] == {"welfare", "gamma", "weight", "learning_rate", "entropy_weight", "discount"}
+    assert varied["symmetric-parts"] == {"welfare", "gamma", "weight", "policy", "learner"}
     # λ is the paper's, which depends on the welfare function.
     assert varied["denominator"] == {*cells, "weight", "observation_scale"}
 

@@ -2,16 +2,17 @@
 
 import numpy as np
 import pytest
+from benchmarks import collapse_note
 
 from bygones.learn.settings import Settings
-from bygones.paper.collapse import LOTS, NETWORKS, SEEDS, WEIGHTS, cells, cells_by_network, evaluated_runs, learned
+from bygones.paper.collapse import LOTS, NETWORKS, SEEDS, WEIGHTS, cells, cells_by_network, learned
 from bygones.paper.optimum import for_settings
 from bygones.paper.untrained import reached
 
 
 @pytest.fixture(scope="module")
 def runs():
-    return evaluated_runs()
+    return collapse_note.runs()
 
 
 @pytest.mark.parametrize("welfare", ["egalitarian", "nash"])
@@ -27,7 +28,7 @@ def test_drawing_lots_is_0_the_optimum_1_and_more_welfare_is_more(welfare, aggre
 
 
 def test_every_cell_has_ten_seeds_and_its_own_settings(runs):
-    some = list(cells(runs.where(horizon=10000, welfare="nash", weight=1.0, gamma=1.0)))
+    some = list(cells(runs.where(learner="ppo", horizon=10000, welfare="nash", weight=1.0, gamma=1.0)))
     assert {len(cell.gini) for cell in some} == {len(SEEDS)}
     assert len({cell.run for cell in some}) == len(some)
     assert all(np.isfinite(cell.learned).all() and np.isfinite(cell.least).all() for cell in some)

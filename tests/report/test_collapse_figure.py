@@ -2,14 +2,18 @@
 
 import numpy as np
 import pytest
+from benchmarks import collapse_note
 
-from bygones.paper.collapse import cells_by_network, evaluated_runs
+from bygones.paper.collapse import cells_by_network
 from bygones.report.paper.collapse_figure import LOWEST, MEMORIES, draw
+
+
+pytestmark = pytest.mark.soak
 
 
 @pytest.fixture(scope="module")
 def drawn():
-    networks = cells_by_network(evaluated_runs(), horizon=10000, welfare="nash", gamma=MEMORIES)
+    networks = cells_by_network(collapse_note.runs(), horizon=10000, welfare="nash", gamma=MEMORIES)
     return networks, draw(networks, "Nash welfare")
 
 
