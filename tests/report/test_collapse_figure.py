@@ -7,7 +7,6 @@ from benchmarks import collapse_note
 from bygones.paper.collapse import cells_by_network
 from bygones.report.paper.collapse_figure import LOWEST, MEMORIES, draw
 
-
 pytestmark = pytest.mark.soak
 
 
