@@ -27,8 +27,8 @@ from bygones.report.paper.rule_lines import RULE_LOOK, rule_values
 from bygones.report.style import MEMORY_LOOK, PALETTE
 
 AS_THE_PAPER = "as in the paper"
-CURVE_BYTES = 1_800_000
-"""The space for curves in a page of 8 MB, before base64 encoding; with more runs, each has fewer points."""
+RUN_BYTES = 2_300_000
+"""The space for runs in a page of 8 MB, before base64 encoding; with more runs, each curve has fewer points."""
 UNKNOWN = 65535
 
 
@@ -59,17 +59,17 @@ _CELL = ("gamma", "horizon")
 _NO_VARIANT = {*_PANEL, *_CELL, "seed", "weight"}
 
 
-def packed(sets: Mapping[str, Results], curve_bytes: int = CURVE_BYTES) -> Json:
+def packed(sets: Mapping[str, Results], run_bytes: int = RUN_BYTES) -> Json:
     """The runs as plain values for the page.
 
     Args:
         sets: results by origin; runs that stopped early are left out.
-        curve_bytes: the space for curves.
+        run_bytes: the space for final values and curves.
     """
     finished = {origin: Results(results.finished().table.sort_by("seed")) for origin, results in sets.items()}
     kept = {origin: results for origin, results in finished.items() if len(results)}
     n_runs = sum(map(len, kept.values()))
-    points = max(5, curve_bytes // (2 * len(CURVES) * max(1, n_runs)))
+    points = max(5, (run_bytes // max(1, n_runs) - 4 * len(METRICS)) // (2 * len(CURVES)))
     panels: list[Json] = []
     finals: dict[str, list[np.ndarray]] = defaultdict(list)
     curves: dict[str, list[np.ndarray]] = defaultdict(list)
