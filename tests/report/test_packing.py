@@ -83,7 +83,7 @@ def test_curves_come_out_to_a_sixtyfive_thousandth(data, results):
 
 def test_more_runs_have_fewer_points(results):
     cell = results.where(observation_scale="none", aggregation="additive", gamma=0.9, horizon=100)
-    small = packed({"evidence": cell}, curve_bytes=2 * 3 * len(cell) * 20)
+    small = packed({"evidence": cell}, run_bytes=(4 * 6 + 2 * 3 * 20) * len(cell))
     assert [len(steps) for steps in small["steps"]] == [20]
     assert small["steps"][0][-1] == cell["curve_steps"][0][-1]
     assert len(unpacked(small["curves"]["gini"], "<u2")) == 20 * len(cell)
