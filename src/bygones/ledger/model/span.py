@@ -21,6 +21,9 @@ from bygones.ledger.model.times import SECOND, UNITS, as_datetime, duration, ins
 LONGEST = 31
 """The most days of a turn."""
 
+EARLIER = (LONGEST + 1) * round(UNITS["d"]) * SECOND
+"""A turn that lasts at an instant began at most so long before."""
+
 UNTIL = "until"
 """The detail of a record with the end of the turn that was served."""
 

@@ -14,13 +14,11 @@ from bygones.allocation.problems import problem_from
 from bygones.document.document import Answer, Block, Cell, Column, Document, Table
 from bygones.ledger.model.participation import PRESENT, status
 from bygones.ledger.model.rules import RuleBook
-from bygones.ledger.model.span import LONGEST, Span
-from bygones.ledger.model.times import SECOND, UNITS, format_instant, iso, shown
+from bygones.ledger.model.span import EARLIER, Span
+from bygones.ledger.model.times import format_instant, iso, shown
 from bygones.ledger.plans.planned_dates import PlannedTurn, planned
 from bygones.ledger.storage import rows
 from bygones.ledger.storage.turn_times import TimedTurn, turns_during
-
-_EARLIER = (LONGEST + 1) * round(UNITS["d"]) * SECOND
 
 
 class Duty(NamedTuple):
@@ -105,7 +103,7 @@ class OnDuty(Answer):
 def on_duty(connection: sa.Connection, book: RuleBook, at: int) -> OnDuty:
     """Who is on at an instant, and who begins next by the plan."""
     on = [_duty(connection, book, turn, at) for turn in turns_during(connection, Span(at, at + 1))]
-    ahead = [turn for turn in planned(connection, book, max(book.began, at - _EARLIER)) if turn.span.start > at]
+    ahead = [turn for turn in planned(connection, book, max(book.began, at - EARLIER)) if turn.span.start > at]
     first = min((turn.span.start for turn in ahead), default=None)
     following = [_planned_duty(connection, turn) for turn in ahead if turn.span.start == first]
     return OnDuty(at, tuple(on), tuple(following), book.zone)

@@ -11,13 +11,9 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from bygones.ledger.model.events import RECEIVED, Event, load_details
-from bygones.ledger.model.span import LONGEST, UNTIL, Span, load_spans, span_of
-from bygones.ledger.model.times import SECOND, UNITS
+from bygones.ledger.model.span import EARLIER, UNTIL, Span, load_spans, span_of
 from bygones.ledger.storage import derived, rows, schema
 from bygones.ledger.storage.revised_table import corrects, in_effect
-
-_EARLIER = (LONGEST + 1) * round(UNITS["d"]) * SECOND
-"""A turn that lasts at an instant was given at most so long before."""
 
 
 class TimedTurn(NamedTuple):
@@ -64,7 +60,7 @@ def _turns(connection: sa.Connection, span: Span, head: int | None) -> Iterator[
         .join_from(table, names, table.c.agent == names.c.id)
         .outerjoin(causes, causes.c.seq == table.c.refers)
         .outerjoin(instead, corrects(head=head))
-        .where(table.c.kind.in_(RECEIVED), table.c.time > span.start - _EARLIER, table.c.time < span.end)
+        .where(table.c.kind.in_(RECEIVED), table.c.time > span.start - EARLIER, table.c.time < span.end)
         .where(table.c.details.contains(f'"{UNTIL}"') | causes.c.details.contains('"spans"'), in_effect(head=head))
     )
     for row in connection.execute(query).all():
